@@ -1,0 +1,202 @@
+package pagepool
+
+import "unsafe"
+
+// Handle names a buffer of a pool: the number of its arena in the upper 12
+// bits and of its record in the lower 20.
+type Handle uint32
+
+// Limits of a pool.
+const (
+	// MaxArenas is how many arenas a pool can have.
+	MaxArenas = 1 << (32 - handleBits)
+	// MaxArenaBufs is how many buffers an arena can have.
+	MaxArenaBufs = 1 << handleBits
+	// MaxBufSize is the largest chunk in bytes.
+	MaxBufSize = 1<<16 - 128
+
+	handleBits = 20
+	handleMask = 1<<handleBits - 1
+)
+
+// NoHandle names no buffer.
+const NoHandle = ^Handle(0)
+
+// Flags say what is known of a received frame and what is asked for a sent one.
+type Flags uint32
+
+// Flags of received frames.
+const (
+	// RxCsumGood: the device verified the IP header and payload checksums.
+	RxCsumGood Flags = 1 << iota
+	// RxVLAN: the device stripped a tag, which is in Meta.VLAN.
+	RxVLAN
+	// RxTimestamp: Meta.Timestamp is valid.
+	RxTimestamp
+)
+
+// Meta is what travels with a frame beside its bytes. It is that of the first
+// buffer of a chain.
+type Meta struct {
+	Flags     Flags
+	VLAN      uint16 // tag control information of the outer tag
+	InnerVLAN uint16 // tag control information of the inner tag
+	Hash      uint32 // receive hash, 0 if the device computes none
+	MSS       uint16 // bytes, for segmentation by the device
+	HdrLen    uint16 // bytes of headers to repeat, for segmentation
+	Timestamp uint64 // nanoseconds of the device's clock
+	Cookie    uint64 // the user's own
+}
+
+// Buf is one packet buffer. Several of them, linked by [Buf.SetNext], hold a
+// frame that is longer than a buffer. Its methods are for the one goroutine
+// that holds the buffer. A Buf is only made by a pool and never copied.
+type Buf struct {
+	dist  int64  // bytes from this record to the start of its chunk
+	next  int64  // bytes from this record to the next of the chain, 0 at the end
+	chunk uint32 // offset of the chunk in the arena, bytes
+	off   uint16 // start of the data in the chunk
+	len   uint16 // bytes of data
+	size  uint16 // bytes of the chunk
+	arena uint16
+	owner Owner
+	_     uint16
+
+	Meta
+}
+
+// RecordSize is the size of a Buf in memory: one cache line of 64 bytes.
+const RecordSize = 64
+
+var _ [RecordSize]byte = [unsafe.Sizeof(Buf{})]byte{}
+
+// Bytes returns the data. The slice is valid until the buffer is freed or
+// given to a queue.
+func (b *Buf) Bytes() []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(b), b.dist+int64(b.off))), int(b.len))
+}
+
+// Len is the number of bytes in this buffer.
+func (b *Buf) Len() int { return int(b.len) }
+
+// Offset is where the data starts in the chunk.
+func (b *Buf) Offset() int { return int(b.off) }
+
+// Headroom is how many bytes [Buf.Prepend] can add.
+func (b *Buf) Headroom() int { return int(b.off) }
+
+// Tailroom is how many bytes SetLen can add.
+func (b *Buf) Tailroom() int { return int(b.size) - int(b.off) - int(b.len) }
+
+// SetLen sets the number of bytes of data. It reports whether they fit; if not,
+// nothing changes. Bytes that it adds hold what was there before.
+func (b *Buf) SetLen(n int) bool {
+	if uint(n) > uint(b.size)-uint(b.off) {
+		return false
+	}
+	b.len = uint16(n)
+	return true
+}
+
+// Prepend makes room for n bytes in front of the data and returns them, or nil
+// when the headroom is too small. Prepending nothing returns an empty slice.
+func (b *Buf) Prepend(n int) []byte {
+	if uint(n) > uint(b.off) {
+		return nil
+	}
+	b.off -= uint16(n)
+	b.len += uint16(n)
+	return b.Bytes()[:n]
+}
+
+// TrimFront takes n bytes off the front. It reports whether there were as many.
+func (b *Buf) TrimFront(n int) bool {
+	if uint(n) > uint(b.len) {
+		return false
+	}
+	b.off += uint16(n)
+	b.len -= uint16(n)
+	return true
+}
+
+// SetData copies p into the buffer at its present offset. It reports whether p
+// fitted; if not, nothing changes.
+func (b *Buf) SetData(p []byte) bool {
+	if !b.SetLen(len(p)) {
+		return false
+	}
+	copy(b.Bytes(), p)
+	return true
+}
+
+// Reset empties the buffer, ends its chain, forgets its metadata and puts the
+// start of the data to headroom bytes from the start of the chunk. It reports
+// whether the chunk is as long; if not, nothing changes.
+func (b *Buf) Reset(headroom int) bool {
+	if uint(headroom) > uint(b.size) {
+		return false
+	}
+	b.off, b.len, b.next, b.Meta = uint16(headroom), 0, 0, Meta{}
+	return true
+}
+
+// Next is the buffer that continues the frame, or nil.
+func (b *Buf) Next() *Buf {
+	if b.next == 0 {
+		return nil
+	}
+	return (*Buf)(unsafe.Add(unsafe.Pointer(b), b.next))
+}
+
+// SetNext makes c, which is of the same pool, continue the frame; nil ends it.
+func (b *Buf) SetNext(c *Buf) {
+	if c == nil {
+		b.next = 0
+		return
+	}
+	b.next = int64(uintptr(unsafe.Pointer(c))) - int64(uintptr(unsafe.Pointer(b)))
+}
+
+// FrameLen is the number of bytes in this buffer and those that follow it.
+func (b *Buf) FrameLen() int {
+	n := 0
+	for ; b != nil; b = b.Next() {
+		n += int(b.len)
+	}
+	return n
+}
+
+// CopyTo copies the data of the whole chain into p and returns how many bytes
+// there was room for.
+func (b *Buf) CopyTo(p []byte) int {
+	n := 0
+	for ; b != nil && n < len(p); b = b.Next() {
+		n += copy(p[n:], b.Bytes())
+	}
+	return n
+}
+
+// Received makes the buffer hold n bytes that a device wrote at offset off of
+// its chunk, with no metadata and no successor. For drivers: n and off must lie
+// inside the chunk.
+func (b *Buf) Received(off, n uint16) {
+	b.off, b.len, b.next = off, n, 0
+	b.Flags = 0
+	b.owner = OwnerApplication
+}
+
+// SetOwner says who holds the buffer, for the report of [Pool.Close]. For
+// drivers.
+func (b *Buf) SetOwner(o Owner) { b.owner = o }
+
+// Owner is who holds the buffer.
+func (b *Buf) Owner() Owner { return b.owner }
+
+// Owner numbers a holder of buffers; [Pool.Owner] gives numbers out.
+type Owner uint16
+
+// Owners that every pool knows.
+const (
+	OwnerPool        Owner = 0 // free
+	OwnerApplication Owner = 1 // given out by Alloc or by a receive queue
+)

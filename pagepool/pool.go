@@ -1,0 +1,411 @@
+package pagepool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Pool is a set of packet buffers of one size. Its methods may be called by
+// several goroutines; a queue that allocates and frees much uses a [Cache].
+type Pool struct {
+	maker Mapper
+	cfg   config
+
+	mu       sync.Mutex
+	arenas   []*arena
+	free     []Handle // a stack; the most recently used is the warmest
+	mappings map[*Mapping]bool
+	owners   []string
+	waiters  []chan<- struct{}
+	closed   bool
+	held     int // after Close: buffers not freed yet
+
+	// attention makes caches return buffers to the pool at once: somebody
+	// waits for one, or the pool is closed.
+	attention atomic.Bool
+	misfreed  atomic.Uint64
+}
+
+type config struct {
+	size     int
+	headroom int
+	kind     pageKind
+}
+
+// Option is an option of [New].
+type Option func(*config)
+
+// WithBufSize sets the size of a chunk in bytes, headroom and tailroom
+// included: 256 to [MaxBufSize], rounded up to the cache line. The default is 2048.
+func WithBufSize(n int) Option { return func(c *config) { c.size = n } }
+
+// WithHeadroom sets the headroom in bytes that [Pool.Alloc] leaves. The default
+// is NetSKBPad + NetIPAlign. Receive queues choose their own.
+func WithHeadroom(n int) Option { return func(c *config) { c.headroom = n } }
+
+// WithSmallPages keeps the pool from asking for huge pages.
+func WithSmallPages() Option { return func(c *config) { c.kind = pagesSmall } }
+
+// New makes a pool of n buffers, n from 1 to MaxArenas * MaxArenaBufs. Their
+// memory comes from the device m where it brings memory of its own and from the
+// process else; the pool is not mapped for m or any other device before
+// [Pool.Attach].
+func New(m Mapper, n int, opts ...Option) (*Pool, error) {
+	cfg := config{size: 2048, headroom: NetSKBPad + NetIPAlign}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	if cfg.size < 256 || cfg.size > MaxBufSize {
+		return nil, &Error{Op: "new", Err: fmt.Errorf("buffer size %d is not in 256..%d: %w", cfg.size, MaxBufSize, os.ErrInvalid)}
+	}
+	cfg.size = roundUp(cfg.size, CacheLine)
+	if cfg.headroom < 0 || cfg.headroom > cfg.size {
+		return nil, &Error{Op: "new", Err: fmt.Errorf("headroom %d of %d: %w", cfg.headroom, cfg.size, os.ErrInvalid)}
+	}
+	p := &Pool{maker: m, cfg: cfg, mappings: map[*Mapping]bool{}, owners: []string{"pool", "application"}}
+	if err := p.Grow(n); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// maxArenaBytes bounds the payload of an arena: chunk offsets are 32 bits.
+const maxArenaBytes = 1 << 30
+
+// Grow adds n buffers, in new arenas, and maps them for all devices of the
+// pool. On an error the pool has the arenas that were complete.
+func (p *Pool) Grow(n int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return &Error{Op: "grow", Err: ErrClosed}
+	}
+	most := min(MaxArenaBufs, maxArenaBytes/stride(p.cfg.size))
+	if n < 1 || n > most*(MaxArenas-len(p.arenas)) {
+		return &Error{Op: "grow", Err: fmt.Errorf("%d buffers: %w", n, os.ErrInvalid)}
+	}
+	for n > 0 {
+		k := min(n, most)
+		a, err := newArena(p.maker, len(p.arenas), k, p.cfg.size, p.cfg.kind)
+		if err != nil {
+			return &Error{Op: fmt.Sprintf("arena of %d buffers", k), Err: err}
+		}
+		p.arenas = append(p.arenas, a)
+		var errs []error
+		for m := range p.mappings {
+			errs = append(errs, m.extend())
+		}
+		if err := errors.Join(errs...); err != nil {
+			// A device that does not reach the new arena refuses its buffers;
+			// none are given out.
+			return &Error{Op: "map a new arena", Err: err}
+		}
+		for i := k - 1; i >= 0; i-- {
+			p.free = append(p.free, Handle((len(p.arenas)-1)<<handleBits|i))
+		}
+		n -= k
+	}
+	p.wake()
+	return nil
+}
+
+// Attach maps the pool for one more device.
+func (p *Pool) Attach(m Mapper) (*Mapping, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, &Error{Op: "attach", Err: ErrClosed}
+	}
+	mp := &Mapping{pool: p, mapper: m}
+	if err := mp.extend(); err != nil {
+		return nil, &Error{Op: "attach", Err: errors.Join(err, mp.unmap())}
+	}
+	p.mappings[mp] = true
+	return mp, nil
+}
+
+// BufSize is the size of a chunk in bytes.
+func (p *Pool) BufSize() int { return p.cfg.size }
+
+// Size is the number of buffers.
+func (p *Pool) Size() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, a := range p.arenas {
+		n += len(a.records)
+	}
+	return n
+}
+
+// InUse is the number of buffers that are not free. While queues run it is a
+// snapshot that may be a few buffers off.
+func (p *Pool) InUse() int {
+	n := 0
+	for _, c := range p.Holders() {
+		n += c
+	}
+	return n
+}
+
+// Holders counts the buffers that are not free by who holds them.
+func (p *Pool) Holders() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.holders()
+}
+
+func (p *Pool) holders() map[string]int {
+	h := map[string]int{}
+	for _, a := range p.arenas {
+		for i := range a.records {
+			if o := a.records[i].owner; o != OwnerPool {
+				h[p.ownerName(o)]++
+			}
+		}
+	}
+	return h
+}
+
+func (p *Pool) ownerName(o Owner) string {
+	if int(o) < len(p.owners) {
+		return p.owners[o]
+	}
+	return fmt.Sprintf("owner %d", o)
+}
+
+// Memory says what the pool's payload lies in.
+func (p *Pool) Memory() MemoryInfo {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := MemoryInfo{Arenas: len(p.arenas), Locked: true, Huge: true}
+	for _, a := range p.arenas {
+		m.Bytes += len(a.payload)
+		m.Locked = m.Locked && a.res.locked && a.own == nil
+		m.Huge = m.Huge && a.res.huge
+		m.OfDevice = m.OfDevice || a.own != nil
+	}
+	return m
+}
+
+// MemoryInfo describes the payload of a pool.
+type MemoryInfo struct {
+	Arenas   int
+	Bytes    int
+	Huge     bool // all of it lies in hugetlb pages
+	Locked   bool // all of it is locked (mlock)
+	OfDevice bool // a device brought it
+}
+
+// Owner gives out a number for a holder of buffers.
+func (p *Pool) Owner(name string) Owner {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, n := range p.owners {
+		if n == name {
+			return Owner(i)
+		}
+	}
+	if len(p.owners) > 1<<16-1 {
+		return OwnerApplication
+	}
+	p.owners = append(p.owners, name)
+	return Owner(len(p.owners) - 1)
+}
+
+// buf returns the record of h. The caller holds the lock.
+func (p *Pool) buf(h Handle) *Buf { return &p.arenas[h>>handleBits].records[h&handleMask] }
+
+// handle returns the handle of b; ok is false when it is of another pool. The
+// caller holds the lock.
+func (p *Pool) handle(b *Buf) (h Handle, ok bool) {
+	if int(b.arena) >= len(p.arenas) {
+		return 0, false
+	}
+	rec := p.arenas[b.arena].records
+	d := uintptr(unsafe.Pointer(b)) - uintptr(unsafe.Pointer(unsafe.SliceData(rec)))
+	if d >= uintptr(len(rec))*RecordSize {
+		return 0, false
+	}
+	return Handle(int(b.arena)<<handleBits | int(d/RecordSize)), true
+}
+
+// Alloc returns an empty buffer with the pool's headroom, or ErrEmpty or
+// ErrClosed.
+func (p *Pool) Alloc() (*Buf, error) {
+	var one [1]*Buf
+	if p.AllocBatch(one[:]) == 1 {
+		return one[0], nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, &Error{Op: "alloc", Err: ErrClosed}
+	}
+	return nil, ErrEmpty
+}
+
+// AllocBatch fills dst with empty buffers and returns how many there were.
+func (p *Pool) AllocBatch(dst []*Buf) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := min(len(dst), len(p.free))
+	if p.closed {
+		n = 0
+	}
+	for i := range n {
+		b := p.buf(p.free[len(p.free)-1-i])
+		b.Reset(p.cfg.headroom)
+		b.owner = OwnerApplication
+		dst[i] = b
+	}
+	p.free = p.free[:len(p.free)-n]
+	return n
+}
+
+// Free gives b and the buffers linked to it back. A buffer that is free
+// already or of another pool is left alone and counted ([Pool.Misfreed]).
+func (p *Pool) Free(b *Buf) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.freeChain(b)
+	p.wake()
+}
+
+// FreeBatch frees every frame of bufs.
+func (p *Pool) FreeBatch(bufs []*Buf) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range bufs {
+		p.freeChain(b)
+	}
+	p.wake()
+}
+
+func (p *Pool) freeChain(b *Buf) {
+	for b != nil {
+		h, ok := p.handle(b)
+		if !ok || b.owner == OwnerPool {
+			p.misfreed.Add(1)
+			return
+		}
+		next := b.Next()
+		b.owner, b.next = OwnerPool, 0
+		p.push(h)
+		b = next
+	}
+}
+
+// push puts a buffer that was just freed on the stack.
+func (p *Pool) push(h Handle) {
+	p.free = append(p.free, h)
+	if p.closed {
+		p.held--
+		p.settle()
+	}
+}
+
+// Misfreed counts the calls of Free that got a buffer that was free already or
+// of another pool: a fault of the caller.
+func (p *Pool) Misfreed() uint64 { return p.misfreed.Load() }
+
+// take moves up to len(dst) free handles to dst.
+func (p *Pool) take(dst []Handle) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return 0
+	}
+	n := min(len(dst), len(p.free))
+	copy(dst, p.free[len(p.free)-n:])
+	p.free = p.free[:len(p.free)-n]
+	return n
+}
+
+// give moves handles of buffers that are free back from a cache. On a closed
+// pool fresh of them were held when it closed.
+func (p *Pool) give(src []Handle, fresh int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = append(p.free, src...)
+	if p.closed {
+		p.held -= fresh
+		p.settle()
+	}
+	p.wake()
+}
+
+// NotifyFree sends to ch, without blocking, when a buffer has come back to the
+// pool after this call: for a queue that found the pool empty. It does so once.
+func (p *Pool) NotifyFree(ch chan<- struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.waiters {
+		if c == ch {
+			return
+		}
+	}
+	p.waiters = append(p.waiters, ch)
+	p.attention.Store(true)
+	p.wake()
+}
+
+// wake tells the waiters that there is something free, or that the pool has
+// closed. The caller holds the lock.
+func (p *Pool) wake() {
+	if len(p.waiters) == 0 || len(p.free) == 0 && !p.closed {
+		return
+	}
+	for _, c := range p.waiters {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+	p.waiters = p.waiters[:0]
+	p.attention.Store(p.closed)
+}
+
+// Close gives the pool's memory back. It waits for nothing: while a device is
+// attached it changes nothing and returns an error, and while buffers are held
+// it returns a [*LeakError] and keeps the memory in the process, mapped for no
+// device, until the last of them is freed. A second call returns nil.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	if n := len(p.mappings); n > 0 {
+		return &Error{Op: "close", Err: fmt.Errorf("%d devices are still attached: close them first", n)}
+	}
+	p.closed = true
+	p.attention.Store(true)
+	held := p.holders()
+	for _, n := range held {
+		p.held += n
+	}
+	p.wake()
+	if p.held > 0 {
+		return &LeakError{Holders: held}
+	}
+	return p.settle()
+}
+
+// settle gives the memory back when nobody holds a buffer of a closed pool any
+// more. The caller holds the lock.
+func (p *Pool) settle() error {
+	if p.held > 0 || p.arenas == nil {
+		return nil
+	}
+	var errs []error
+	for _, a := range p.arenas {
+		errs = append(errs, a.release())
+	}
+	p.arenas, p.free = nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,244 @@
+package stmmac_test
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gostmmac/gostmmac/mmio"
+	"github.com/gostmmac/gostmmac/stmmac"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// openFake opens a MAC on scripted registers and returns what it wrote.
+func openFake(t *testing.T, f *mmio.Fake, opts ...stmmac.Option) []mmio.Access {
+	t.Helper()
+	d := newFakeDevice(f)
+	opts = append([]stmmac.Option{
+		stmmac.WithGeneration(stmmac.GMAC4),
+		stmmac.WithHardwareAddr([]byte{0x02, 0x11, 0x22, 0x33, 0x44, 0x55}),
+		stmmac.WithClock(&stepClock{}),
+		stmmac.WithNetIPAlign(0), // the same receive buffer size for every GOARCH
+		stmmac.WithConfig(func(c *stmmac.Config) { c.CSRClock = 125_000_000 }),
+	}, opts...)
+	m, err := stmmac.Open(t.Context(), d, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := f.Log()
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	d.mustUnmap(t)
+	return log
+}
+
+// TestBringUpGolden holds the order and the values of all register writes of
+// an opening.
+func TestBringUpGolden(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		opts []stmmac.Option
+	}{
+		{"one-queue", nil},
+		{"four-queues-jumbo-off", []stmmac.Option{stmmac.WithQueues(4, 4), stmmac.WithRings(64, 128), stmmac.WithPromiscuous()}},
+		{"100-half", []stmmac.Option{stmmac.WithLink(stmmac.Link{Up: true, Speed: 100}), stmmac.WithAllMulticast()}},
+		{"link-down-strip-fcs", []stmmac.Option{stmmac.WithLink(stmmac.Link{}), stmmac.WithConfig(func(c *stmmac.Config) { c.StripFCS = true })}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var b strings.Builder
+			for _, a := range openFake(t, fakeGMAC4(), tc.opts...) {
+				if a.Store {
+					fmt.Fprintf(&b, "%s %08x\n", stmmac.RegName(stmmac.GMAC4, a.Off), a.Val)
+				}
+			}
+			file := "testdata/bringup-" + tc.name + ".golden"
+			if *update {
+				if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), b.String()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// linuxOnly are the registers that the stock driver writes and this one does
+// not, with the reason.
+var linuxOnly = map[string]string{
+	"MAC_Ext_Configuration": "HDSMS belongs to split header, which stays off",
+	"MAC_Ext_Cfg1":          "SPLM belongs to split header, which stays off",
+	"DMA_TBS_Ctrl0":         "launch time is not used",
+	"MAC_VLAN_Tag":          "VLAN filters and stripping are not used",
+	"MAC_VLAN_Hash_Table":   "VLAN filters are not used",
+	"MAC_Rx_Flow_Ctrl":      "pause frames are not used",
+	"MAC_Q0_Tx_Flow_Ctrl":   "pause frames are not used",
+}
+
+// oursOnly are the registers that this driver writes and the stock one does not.
+var oursOnly = map[string]string{}
+
+// orderDiffers are registers whose first write comes at another place.
+var orderDiffers = map[string]string{
+	"MAC_Configuration":   "a dead owner may have left the receiver on: it is turned off before the reset",
+	"DMA_CH0_Tx_Control":  "a dead owner may have left the channel running: it is stopped before the reset",
+	"DMA_CH0_Rx_Control":  "a dead owner may have left the channel running: it is stopped before the reset",
+	"MAC_Hash_Table_Reg0": "the hash table is cleared with the address, before the receiver is on",
+	"MAC_Hash_Table_Reg1": "the hash table is cleared with the address, before the receiver is on",
+	"MAC_Packet_Filter":   "the filter is set before the receiver is on, not after",
+}
+
+// valueDiffers are registers whose last value is another one.
+var valueDiffers = map[string]string{
+	"DMA_Mode":                            "INTM is 1 only with a vector for each queue",
+	"MAC_Address0_High":                   "another address",
+	"MAC_Address0_Low":                    "another address",
+	"MAC_1US_Tic_Counter":                 "the stock driver has no CSR clock there and writes all ones",
+	"MAC_Configuration":                   "no checksum offload (IPC); the speed is 1000, and 100 in the trace",
+	"MAC_Interrupt_Enable":                "no source of the MAC core is served, so none is enabled",
+	"MAC_RxQ_Ctrl0":                       "the queue is enabled for DCB and generic traffic; the stock glue leaves the mode at AV",
+	"MAC_Packet_Filter":                   "no multicast filter (HMC)",
+	"MAC_Hash_Table_Reg0":                 "no multicast filter",
+	"MTL_TxQ0_Operation_Mode":             "TXQEN is enabled (2), which the glue leaves at AV (1)",
+	"DMA_CH0_Control":                     "no split header",
+	"DMA_CH0_Tx_Control":                  "no TSO",
+	"DMA_CH0_Rx_Control":                  "the receive buffer size follows the buffers of the pool",
+	"DMA_CH0_Interrupt_Enable":            "RI and TI are enabled only while a queue sleeps, and no error but FBE is served",
+	"DMA_CH0_Rx_Interrupt_Watchdog_Timer": "no watchdog: every descriptor has IOC",
+	"DMA_CH0_RxDesc_List_Address":         "another address",
+	"DMA_CH0_TxDesc_List_Address":         "another address",
+	"DMA_CH0_RxDesc_Tail_Pointer":         "one descriptor stays with the driver and the tail names it; the stock driver's names the end of the ring",
+	"DMA_CH0_TxDesc_Tail_Pointer":         "another address",
+}
+
+// TestBringUpAgainstLinux compares the bring-up with that of the stock Linux
+// driver as a second source: the same registers, in the same order of their
+// first write, with the same last values, except for the differences above.
+// A difference that is listed and not there fails too.
+func TestBringUpAgainstLinux(t *testing.T) {
+	linux := readTrace(t, "testdata/linux-yt6801-open.trace")
+	var ours []mmio.Access
+	f := fakeGMAC4()
+	f.Set(0x0124, 0) // the YT6801 has one queue of each
+	for _, a := range openFake(t, f) {
+		if a.Store {
+			ours = append(ours, a)
+		}
+	}
+	lFirst, lLast := firstWrites(linux)
+	oFirst, oLast := firstWrites(ours)
+
+	used := map[string]bool{}
+	explain := func(list map[string]string, reg, what string) {
+		if _, ok := list[reg]; !ok {
+			t.Errorf("%s: %s, and no reason is listed", reg, what)
+		}
+		used[what+reg] = true
+	}
+	inOurs := map[string]bool{}
+	for _, reg := range oFirst {
+		inOurs[reg] = true
+	}
+	inLinux := map[string]bool{}
+	var common []string
+	for _, reg := range lFirst {
+		inLinux[reg] = true
+		if !inOurs[reg] {
+			explain(linuxOnly, reg, "only Linux writes it")
+			continue
+		}
+		if lLast[reg] != oLast[reg] {
+			explain(valueDiffers, reg, "the values differ")
+		}
+		if _, ok := orderDiffers[reg]; !ok {
+			common = append(common, reg)
+		}
+	}
+	var oCommon []string
+	for _, reg := range oFirst {
+		if !inLinux[reg] {
+			explain(oursOnly, reg, "only this driver writes it")
+		} else if _, ok := orderDiffers[reg]; !ok {
+			oCommon = append(oCommon, reg)
+		}
+	}
+	if d := cmp.Diff(common, oCommon); d != "" {
+		t.Errorf("the order differs without a reason (-Linux +ours):\n%s", d)
+	}
+	for list, what := range map[*map[string]string]string{
+		&linuxOnly: "only Linux writes it", &oursOnly: "only this driver writes it", &valueDiffers: "the values differ",
+	} {
+		for reg := range *list {
+			if !used[what+reg] {
+				t.Errorf("%s is listed (%s) without need", reg, what)
+			}
+		}
+	}
+	for reg := range orderDiffers {
+		if !inLinux[reg] || !inOurs[reg] {
+			t.Errorf("%s is listed (order) and not written by both", reg)
+		}
+	}
+	for reg, why := range linuxOnly {
+		t.Logf("only Linux: %s: %s", reg, why)
+	}
+}
+
+// firstWrites returns the names of the registers in the order of their first
+// write, and the last values.
+func firstWrites(log []mmio.Access) (first []string, last map[string]uint32) {
+	last = map[string]uint32{}
+	for _, a := range log {
+		name := stmmac.RegName(stmmac.GMAC4, a.Off)
+		switch a.Off {
+		case 0x0238:
+			name = "MAC_Ext_Cfg1"
+		case 0x1050:
+			name = "DMA_TBS_Ctrl0"
+		}
+		if name == "" {
+			name = fmt.Sprintf("%#x", a.Off)
+		}
+		if strings.HasPrefix(name, "MAC_Address") && name[11] != '0' {
+			continue // the stock driver clears all address filters
+		}
+		if _, ok := last[name]; !ok {
+			first = append(first, name)
+		}
+		last[name] = a.Val
+	}
+	return first, last
+}
+
+// readTrace reads the writes to the CSR space from a trace of the YT6801.
+func readTrace(t *testing.T, file string) []mmio.Access {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var log []mmio.Access
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var off, val uint32
+		if n, _ := fmt.Sscanf(s.Text(), "W %x %x", &off, &val); n == 2 && off >= 0x2000 {
+			log = append(log, mmio.Access{Off: off - 0x2000, Val: val, Store: true})
+		}
+	}
+	if len(log) < 50 {
+		t.Fatalf("%s has %d writes", file, len(log))
+	}
+	return log
+}

@@ -1,0 +1,127 @@
+package core
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/gostmmac/gostmmac/pagepool"
+	"github.com/gostmmac/gostmmac/stmmac/internal/regs"
+)
+
+// Generation is a line of the MAC's IP. It is not read from the device: the
+// PCI id, the platform compatible or the caller says it.
+type Generation uint8
+
+// Generations.
+const (
+	GenerationUnknown Generation = iota
+	MAC100                       // 10/100 core
+	GMAC                         // GMAC 3.x
+	GMAC4                        // GMAC 4.00 to 5.30 (EQOS)
+	XGMAC                        // XGMAC 2.10 on
+)
+
+// String returns the name of the generation as in address strings.
+func (g Generation) String() string {
+	switch g {
+	case MAC100:
+		return "mac100"
+	case GMAC:
+		return "gmac"
+	case GMAC4:
+		return "gmac4"
+	case XGMAC:
+		return "xgmac"
+	}
+	return fmt.Sprintf("generation %d", uint8(g))
+}
+
+// ParseGeneration is the inverse of String.
+func ParseGeneration(s string) (Generation, bool) {
+	for _, g := range []Generation{MAC100, GMAC, GMAC4, XGMAC} {
+		if s == g.String() {
+			return g, true
+		}
+	}
+	return GenerationUnknown, false
+}
+
+// Link is the state of the link.
+type Link struct {
+	Up         bool
+	Speed      int // Mbit/s: 10, 100, 1000 or 2500
+	FullDuplex bool
+}
+
+// String formats the link as "1000 Mbit/s full duplex" or "down".
+func (l Link) String() string {
+	if !l.Up {
+		return "down"
+	}
+	d := "half"
+	if l.FullDuplex {
+		d = "full"
+	}
+	return fmt.Sprintf("%d Mbit/s %s duplex", l.Speed, d)
+}
+
+// AXI are the parameters of the bus interface. The zero value of a field is
+// the default that its comment names.
+type AXI struct {
+	FixedBurst   bool // DMA_SysBus_Mode.FB
+	NoMixedBurst bool // clears DMA_SysBus_Mode.MB
+	AlignedBeats bool // DMA_SysBus_Mode.AAL
+	MaxReads     int  // outstanding read requests, 1 to 16; 0: 2
+	MaxWrites    int  // outstanding write requests, 1 to 16; 0: 2
+	BurstLens    int  // sum of the allowed lengths 4, 8, 16, 32, 64, 128, 256; 0: 4+8+16+32
+	PBL          int  // beats of a burst: 1, 2, 4, 8, 16 or 32, times eight; 0: 32
+}
+
+// MSI says which interrupt vectors of the device serve what. Without it vector
+// 0 serves everything.
+type MSI struct {
+	Common int   // events that belong to no channel
+	Rx, Tx []int // by channel
+}
+
+// Config is what opening a MAC needs to know beside what its registers tell.
+type Config struct {
+	Name       string // how errors and logs call the device
+	Generation Generation
+
+	RxQueues, TxQueues int // 1 to 8
+	RxRing, TxRing     int // descriptors, 2 to 1024
+	MTU                int // bytes, 46 to 9000
+	HardwareAddr       net.HardwareAddr
+	Link               Link
+	Promiscuous        bool
+	AllMulticast       bool
+	StripFCS           bool // let the device remove the FCS
+	KeepTx             bool // Send frees nothing; Reap hands finished frames back
+	NetIPAlign         int
+	Pool               *pagepool.Pool
+	BufSize            int // bytes, for a pool of the MAC's own
+	ResetTimeout       time.Duration
+	StopTimeout        time.Duration
+
+	// What no register tells.
+	CSROffset uint32 // bytes from the start of the region to the CSR space
+	RegionNo  int
+	CSRClock  uint64 // Hz; 0: unknown
+	AddrWidth int    // bits that the integration wired; 0: what the feature register says
+	RxFIFO    int    // bytes; 0: what the feature register says
+	TxFIFO    int
+	DescCache bool // DMA_Mode.DCHE, 5.20
+	AXI       AXI
+	MSI       *MSI
+	Layout    regs.Layout // where the channel registers lie; zero: as in the databook
+
+	Clock  Clock
+	Logger zerolog.Logger
+}
+
+// MaxRing is the largest ring: DMA_CHx_RxDesc_Ring_Length is ten bits.
+const MaxRing = 1024

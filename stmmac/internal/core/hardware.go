@@ -1,0 +1,127 @@
+package core
+
+import (
+	"context"
+	"net"
+
+	"github.com/gostmmac/gostmmac/pagepool"
+)
+
+// Features is what the feature registers of the device tell.
+type Features struct {
+	Version uint8 // Synopsys version: 0x40 is 4.00, 0x52 is 5.20
+	UserID  uint8
+
+	RxQueues, TxQueues     int
+	RxChannels, TxChannels int
+	RxFIFO, TxFIFO         int // bytes, all queues together
+	AddrWidth              int // bits of a DMA address
+	PerfectFilters         int // MAC addresses beside the first
+	HashBins               int // 0: no hash table
+	VLANFilters            int
+	L3L4Filters            int
+	PPSOutputs             int
+	AuxSnapshots           int
+
+	MII, GMII, HalfDuplex  bool
+	PCS                    bool
+	MDIO                   bool
+	MMC                    bool
+	Timestamps             bool
+	EEE                    bool
+	WakeMagic, WakeFrame   bool
+	RxChecksum, TxChecksum bool
+	TSO, SplitHeader       bool
+	ARPOffload             bool
+	AddressInsert          bool // source address and VLAN insertion
+	VLANHash, DoubleVLAN   bool
+	DCB, AV                bool
+	FlexibleParser         bool
+	EST, FramePreemption   bool
+	TimeBasedScheduling    bool
+	SafetyFeatures         int // 0: none
+}
+
+// Events are what a channel interrupts for.
+type Events uint32
+
+// Events of a channel.
+const (
+	EventRx    Events = 1 << iota // a frame was received, or the ring ran dry
+	EventTx                       // a frame was sent
+	EventFatal                    // a bus error stopped the channel
+	EventGone                     // the device does not answer
+)
+
+// RingMemory is where a ring lies.
+type RingMemory struct {
+	Mem *pagepool.Memory
+	N   int // descriptors
+}
+
+// Limits are what a generation can take.
+type Limits struct {
+	DescSize  int // bytes
+	RingAlign int // bytes
+	MaxRxBuf  int // bytes of a receive buffer
+	MaxTxBuf  int // bytes of a transmit buffer
+	MaxMTU    int // bytes
+}
+
+// Setup is what Hardware.Setup programs.
+type Setup struct {
+	Rx         []RingMemory
+	Tx         []RingMemory
+	RxSize     int      // receive buffer size to program, bytes
+	RxTails    []uint32 // slots that the tails name, all before them posted
+	Addr       net.HardwareAddr
+	VectorEach bool // RI and TI have vectors of their own
+}
+
+// Filter is which frames the MAC lets in beside those for its own address and
+// broadcasts.
+type Filter struct {
+	Promiscuous  bool // all
+	AllMulticast bool // all multicasts
+}
+
+// Hardware is the register side of a generation. Calls are made by one
+// goroutine at a time except those of Mask, Unmask and Events, which may come
+// from any.
+type Hardware interface {
+	// Identify reads version and features, and refuses a device of another
+	// generation or one that does not answer.
+	Identify() (Features, error)
+	Limits() Limits
+	// MaxFrame is the longest frame in bytes, with FCS, that the FIFOs hold.
+	MaxFrame() int
+	// AddrWidth is how many bits of a bus address the device uses.
+	AddrWidth() int
+	// Addr reads the address that the MAC has now.
+	Addr() net.HardwareAddr
+	// Halt clears the start bits of all channels: a dead owner may have left
+	// them set.
+	Halt()
+	// Reset resets the DMA and all registers, within the bound of the Config.
+	Reset(ctx context.Context) error
+	// RxDescs and TxDescs are the rings of a channel.
+	RxDescs(ch int, m RingMemory) RxDescs
+	TxDescs(ch int, m RingMemory) TxDescs
+	// Setup programs everything up to the start of the DMA.
+	Setup(s Setup) error
+	// Start starts the DMA of all channels.
+	Start()
+	// SetLink sets speed and duplex with the MAC off, and turns it on if the
+	// link is up.
+	SetLink(l Link) error
+	SetFilter(f Filter)
+	// Stop stops the MAC and the DMA and waits until no transfer runs.
+	Stop(ctx context.Context) error
+	// Events reads the status of a channel, clears what it read of the events
+	// in mask, and disables the interrupts of those that it found.
+	Events(ch int, mask Events) Events
+	// Unmask clears the events of a channel that have happened and enables
+	// their interrupts; it returns when the device has seen both, or with
+	// ErrGone.
+	Unmask(ch int, e Events) error
+}

@@ -1,0 +1,9 @@
+// Package gmac4 drives GMAC4 and GMAC5 (DWC Ethernet QoS 4.00 to 5.30): their
+// registers and the format of their descriptors.
+//
+// hw.go identifies, resets, sets up, starts and stops the MAC; irq.go serves
+// its channels; rxdesc.go and txdesc.go move batches of descriptors. Whatever
+// does not depend on the generation is in package core.
+//
+// It may import core, regs, mmio, barrier and pagepool, never package stmmac.
+package gmac4

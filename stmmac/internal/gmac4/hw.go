@@ -1,0 +1,269 @@
+package gmac4
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/gostmmac/gostmmac/mmio"
+	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+	"github.com/gostmmac/gostmmac/stmmac/internal/regs"
+	"github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
+)
+
+// Versions that this package drives: 4.00 to 5.30.
+const (
+	minVersion = 0x40
+	maxVersion = 0x53
+	version410 = 0x41
+	version520 = 0x52
+)
+
+// maxQueues is how many queues and channels the register map has room for.
+const maxQueues = 8
+
+// HW is the register side of a GMAC4. It implements core.Hardware.
+type HW struct {
+	cfg  *core.Config
+	csr  mmio.Region
+	lay  regs.Layout
+	feat core.Features
+
+	rx, tx int // channels in use
+	ch     [maxQueues]channel
+}
+
+// channel is one DMA channel.
+type channel struct {
+	regs mmio.Region
+	mtl  mmio.Region
+	// mu guards enable and the read-modify-write of the interrupt registers,
+	// which dispatchers and waiters both do.
+	mu     sync.Mutex
+	enable gmac4reg.CHInterrupt
+}
+
+var _ core.Hardware = (*HW)(nil)
+
+// New returns the hardware of the CSR space csr. It accesses nothing.
+func New(cfg *core.Config, csr mmio.Region) *HW {
+	h := &HW{cfg: cfg, csr: csr, lay: cfg.Layout, rx: cfg.RxQueues, tx: cfg.TxQueues}
+	if h.lay == (regs.Layout{}) {
+		h.lay = gmac4reg.DefaultLayout
+	}
+	for i := range h.ch {
+		h.ch[i].regs = h.lay.DMAChannel(csr, i)
+		h.ch[i].mtl = h.lay.MTLQueue(csr, i)
+	}
+	return h
+}
+
+func (h *HW) fail(op, reg string, val uint32, err error) error {
+	return &core.Error{Op: op, Dev: h.cfg.Name, Reg: reg, Val: val, Err: err}
+}
+
+// Identify implements core.Hardware.
+func (h *HW) Identify() (core.Features, error) {
+	v := gmac4reg.MACVersion.Load(h.csr)
+	ver := gmac4reg.SNPSVER.Get(v)
+	switch {
+	case uint32(v) == mmio.AllOnes:
+		return core.Features{}, h.fail("identify", "MAC_Version", uint32(v),
+			fmt.Errorf("%w or its memory space is disabled", core.ErrGone))
+	case ver == 0:
+		return core.Features{}, h.fail("identify", "MAC_Version", uint32(v),
+			fmt.Errorf("no MAC at offset %#x of region %d, or its clock is off: %w", h.cfg.CSROffset, h.cfg.RegionNo, errors.ErrUnsupported))
+	case ver < minVersion || ver > maxVersion:
+		return core.Features{}, h.fail("identify", "MAC_Version", uint32(v),
+			fmt.Errorf("version %x.%x0 is not a GMAC4 or GMAC5 (4.00 to 5.30): %w", ver>>4, ver&0xf, errors.ErrUnsupported))
+	}
+	h.feat = readFeatures(h.csr, v)
+	return h.feat, nil
+}
+
+// Limits implements core.Hardware.
+func (h *HW) Limits() core.Limits {
+	return core.Limits{
+		DescSize: descSize, RingAlign: 64,
+		MaxRxBuf: gmac4reg.MaxRBSZ, MaxTxBuf: gmac4reg.MaxBufLen, MaxMTU: 9000,
+	}
+}
+
+// Addr implements core.Hardware.
+func (h *HW) Addr() net.HardwareAddr {
+	hi := gmac4reg.MACAddressHigh.Load(h.csr)
+	lo := gmac4reg.MACAddressLow.Load(h.csr)
+	return net.HardwareAddr{byte(lo), byte(lo >> 8), byte(lo >> 16), byte(lo >> 24), byte(hi), byte(hi >> 8)}
+}
+
+// channels is how many DMA channels are in use.
+func (h *HW) channels() int { return max(h.rx, h.tx) }
+
+// Halt implements core.Hardware.
+func (h *HW) Halt() {
+	for i := range max(h.feat.RxChannels, h.feat.TxChannels) {
+		gmac4reg.DMACHTxControl.Update(h.ch[i].regs, gmac4reg.ST, 0)
+		gmac4reg.DMACHRxControl.Update(h.ch[i].regs, gmac4reg.SR, 0)
+	}
+	gmac4reg.MACConfiguration.Update(h.csr, gmac4reg.TE|gmac4reg.RE, 0)
+}
+
+// Reset implements core.Hardware.
+func (h *HW) Reset(ctx context.Context) error {
+	gmac4reg.DMAMode.Update(h.csr, 0, gmac4reg.SWR)
+	deadline := h.cfg.Clock.Now() + h.cfg.ResetTimeout
+	for wait := 10 * time.Microsecond; ; wait = min(2*wait, 10*time.Millisecond) {
+		v := gmac4reg.DMAMode.Load(h.csr)
+		if uint32(v) == mmio.AllOnes {
+			return h.fail("reset", "DMA_Mode", uint32(v), core.ErrGone)
+		}
+		if v&gmac4reg.SWR == 0 {
+			return nil
+		}
+		if h.cfg.Clock.Now() >= deadline {
+			return h.fail("reset", "DMA_Mode", uint32(v), fmt.Errorf(
+				"SWR did not clear within %v: %w: check that the PHY is powered, out of reset and drives its receive clock",
+				h.cfg.ResetTimeout, core.ErrNoClock))
+		}
+		if err := h.cfg.Clock.Sleep(ctx, wait); err != nil {
+			return h.fail("reset", "DMA_Mode", uint32(v), err)
+		}
+	}
+}
+
+func ringPointer(m core.RingMemory) (p unsafe.Pointer, n, base uint32) {
+	return unsafe.Pointer(unsafe.SliceData(m.Mem.Bytes())), uint32(m.N), uint32(m.Mem.Addr())
+}
+
+// RxDescs implements core.Hardware.
+func (h *HW) RxDescs(ch int, m core.RingMemory) core.RxDescs {
+	p, n, base := ringPointer(m)
+	return &rxDescs{ring: p, n: n, base: base, ch: h.ch[ch].regs}
+}
+
+// TxDescs implements core.Hardware.
+func (h *HW) TxDescs(ch int, m core.RingMemory) core.TxDescs {
+	p, n, base := ringPointer(m)
+	return &txDescs{ring: p, n: n, base: base, ch: h.ch[ch].regs}
+}
+
+// SetFilter implements core.Hardware.
+func (h *HW) SetFilter(f core.Filter) {
+	var v gmac4reg.PacketFilter
+	if f.Promiscuous {
+		v |= gmac4reg.PR
+	}
+	if f.AllMulticast {
+		v |= gmac4reg.PM
+	}
+	gmac4reg.MACPacketFilter.Store(h.csr, v)
+}
+
+// SetLink implements core.Hardware. Speed and duplex change only while the
+// transmitter and receiver are off, and the enables are set in one write with
+// them.
+func (h *HW) SetLink(l core.Link) error {
+	speed, ok := speedBits(l.Speed)
+	if l.Up && !ok {
+		return h.fail("set link", "", 0, fmt.Errorf("%d Mbit/s: %w", l.Speed, errors.ErrUnsupported))
+	}
+	if l.Up && !l.FullDuplex && (l.Speed > 100 || !h.feat.HalfDuplex || h.tx > 1) {
+		return h.fail("set link", "", 0, fmt.Errorf(
+			"half duplex at %d Mbit/s with %d transmit queues: %w", l.Speed, h.tx, errors.ErrUnsupported))
+	}
+	v := gmac4reg.MACConfiguration.Load(h.csr)
+	if v&(gmac4reg.TE|gmac4reg.RE) != 0 {
+		v &^= gmac4reg.TE | gmac4reg.RE
+		gmac4reg.MACConfiguration.Store(h.csr, v)
+	}
+	if !l.Up {
+		return nil
+	}
+	v &^= gmac4reg.SpeedMask | gmac4reg.DM
+	v |= speed | gmac4reg.TE | gmac4reg.RE
+	if l.FullDuplex {
+		v |= gmac4reg.DM
+	}
+	gmac4reg.MACConfiguration.Store(h.csr, v)
+	return nil
+}
+
+func speedBits(mbit int) (gmac4reg.Configuration, bool) {
+	switch mbit {
+	case 10:
+		return gmac4reg.PS, true
+	case 100:
+		return gmac4reg.PS | gmac4reg.FES, true
+	case 1000:
+		return 0, true
+	case 2500:
+		return gmac4reg.FES, true
+	}
+	return 0, false
+}
+
+// Start implements core.Hardware.
+func (h *HW) Start() {
+	for i := range h.rx {
+		gmac4reg.DMACHRxControl.Update(h.ch[i].regs, 0, gmac4reg.SR)
+	}
+	for i := range h.tx {
+		gmac4reg.DMACHTxControl.Update(h.ch[i].regs, 0, gmac4reg.ST)
+	}
+}
+
+// Stop implements core.Hardware. The receiver goes first so that the FIFOs run
+// empty; when the DMA does not come to rest in time a reset ends it.
+func (h *HW) Stop(ctx context.Context) error {
+	if uint32(gmac4reg.MACVersion.Load(h.csr)) == mmio.AllOnes {
+		return h.fail("stop", "MAC_Version", mmio.AllOnes, core.ErrGone)
+	}
+	gmac4reg.MACConfiguration.Update(h.csr, gmac4reg.RE, 0)
+	for i := range h.channels() {
+		c := &h.ch[i]
+		c.mu.Lock()
+		c.enable = 0
+		gmac4reg.DMACHInterruptEnable.Store(c.regs, 0)
+		c.mu.Unlock()
+		gmac4reg.DMACHTxControl.Update(c.regs, gmac4reg.ST, 0)
+		gmac4reg.DMACHRxControl.Update(c.regs, gmac4reg.SR, 0)
+	}
+	deadline := h.cfg.Clock.Now() + h.cfg.StopTimeout
+	for h.running() {
+		if h.cfg.Clock.Now() >= deadline || h.cfg.Clock.Sleep(ctx, 50*time.Microsecond) != nil {
+			// Give up on an orderly stop, also when ctx ended: memory must not
+			// be given back under a running engine.
+			gmac4reg.MACConfiguration.Update(h.csr, gmac4reg.TE, 0)
+			return h.Reset(context.WithoutCancel(ctx))
+		}
+	}
+	gmac4reg.MACConfiguration.Update(h.csr, gmac4reg.TE, 0)
+	return nil
+}
+
+// running says whether a DMA process of a channel in use is not stopped.
+func (h *HW) running() bool {
+	for i := range h.channels() {
+		reg, shift := debugStatus(i)
+		if v := reg.Load(h.csr); v != mmio.AllOnes && v>>shift&0xff != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// debugStatus says where the receive and transmit process states of a channel
+// stand: four bits each, 0 is stopped.
+func debugStatus(ch int) (mmio.Reg[uint32], uint) {
+	switch {
+	case ch < 3:
+		return gmac4reg.DMADebugStatus0, uint(8 + 8*ch)
+	case ch < 7:
+		return gmac4reg.DMADebugStatus1, uint(8 * (ch - 3))
+	}
+	return gmac4reg.DMADebugStatus2, 0
+}

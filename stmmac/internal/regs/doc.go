@@ -1,0 +1,40 @@
+// Package regs holds what the register packages of all generations share: how
+// registers are named and where those of channels and queues lie.
+//
+// The registers themselves stand in one package per generation; start reading
+// at gmac4reg. It may import mmio.
+package regs
+
+import "fmt"
+
+// Register names a register, or an array of registers that lie Stride bytes
+// apart; then the name has a %d for the index.
+type Register struct {
+	Off    uint32
+	Name   string
+	Stride uint32
+	Count  int
+}
+
+// Table is the register map of a generation.
+type Table []Register
+
+// Name returns the name of the register at off with the index filled in, as
+// DMA_CH2_Status for element 2 of DMA_CH%d_Status, or "".
+func (t Table) Name(off uint32) string {
+	for _, r := range t {
+		if r.Stride == 0 {
+			if r.Off == off {
+				return r.Name
+			}
+			continue
+		}
+		if off < r.Off || (off-r.Off)%r.Stride != 0 {
+			continue
+		}
+		if i := int((off - r.Off) / r.Stride); i < r.Count {
+			return fmt.Sprintf(r.Name, i)
+		}
+	}
+	return ""
+}

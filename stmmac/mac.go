@@ -1,0 +1,272 @@
+package stmmac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+
+	"github.com/gostmmac/gostmmac/mmio"
+	"github.com/gostmmac/gostmmac/pagepool"
+	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+)
+
+// MAC is an open MAC. Its methods may be called by several goroutines; those
+// of its queues belong to one goroutine a queue.
+type MAC struct {
+	cfg  Config
+	dev  Device
+	hw   core.Hardware
+	feat Features
+	addr net.HardwareAddr
+
+	mapping *pagepool.Mapping
+	ownPool *pagepool.Pool // nil if the caller gave one
+	rings   []*pagepool.Memory
+	rx      []*RxQueue
+	tx      []*TxQueue
+	running bool // the DMA may access memory
+
+	vectors    []mmio.Interrupt // one for each entry of serves
+	serves     []vector
+	dispatched sync.WaitGroup
+
+	mu        sync.Mutex // guards what follows and the registers behind it
+	link      Link
+	linkMoved chan struct{} // closed and replaced when the link changes
+	filter    core.Filter
+
+	closing   chan struct{} // closed by Close
+	closeOnce sync.Once
+	closeErr  error
+	failure   atomic.Pointer[Error] // why the device stopped working
+}
+
+func (m *MAC) log() *zerolog.Logger {
+	l := m.cfg.Logger.With().Str("dev", m.cfg.Name).Logger()
+	return &l
+}
+
+// name is how the holders of buffers call the device.
+func (m *MAC) name() string {
+	if m.cfg.Name == "" {
+		return m.cfg.Generation.String()
+	}
+	return m.cfg.Name
+}
+
+// HardwareAddr is the MAC's address.
+func (m *MAC) HardwareAddr() net.HardwareAddr { return slices.Clone(m.addr) }
+
+// Features is what the feature registers tell.
+func (m *MAC) Features() Features { return m.feat }
+
+// MTU is the longest payload of a frame in bytes.
+func (m *MAC) MTU() int { return m.cfg.MTU }
+
+// NumQueues is the number of receive and transmit queues.
+func (m *MAC) NumQueues() (rx, tx int) { return len(m.rx), len(m.tx) }
+
+// Rx returns receive queue i, from 0.
+func (m *MAC) Rx(i int) *RxQueue { return m.rx[i] }
+
+// Tx returns transmit queue i, from 0.
+func (m *MAC) Tx(i int) *TxQueue { return m.tx[i] }
+
+// Pool is where the MAC takes its buffers and where frames are freed to.
+func (m *MAC) Pool() *pagepool.Pool { return m.mapping.Pool() }
+
+// Link is the state of the link.
+func (m *MAC) Link() Link {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.link
+}
+
+// SetLink sets the state of a fixed link, or the speed and duplex that the PHY
+// was forced to. A link that is down stops the MAC; the queues stay.
+func (m *MAC) SetLink(l Link) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed() {
+		return &Error{Op: "set link", Dev: m.cfg.Name, Err: ErrClosed}
+	}
+	if err := m.hw.SetLink(l); err != nil {
+		return err
+	}
+	if l != m.link {
+		m.link = l
+		if m.linkMoved != nil {
+			close(m.linkMoved)
+			m.linkMoved = nil
+		}
+		m.log().Info().Stringer("link", l).Msg("link")
+	}
+	return nil
+}
+
+// Links yields the state of the link and then each change of it, until ctx
+// ends or the MAC is closed. Changes that follow each other faster than they
+// are taken are merged.
+func (m *MAC) Links(ctx context.Context) iter.Seq[Link] {
+	return func(yield func(Link) bool) {
+		for {
+			m.mu.Lock()
+			if m.linkMoved == nil {
+				m.linkMoved = make(chan struct{})
+			}
+			l, moved := m.link, m.linkMoved
+			m.mu.Unlock()
+			if !yield(l) {
+				return
+			}
+			select {
+			case <-moved:
+			case <-ctx.Done():
+				return
+			case <-m.closing:
+				return
+			}
+		}
+	}
+}
+
+// SetPromiscuous lets all frames in, or only those for the MAC's address and
+// broadcasts, and multicasts if the MAC was opened with WithAllMulticast.
+func (m *MAC) SetPromiscuous(on bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed() {
+		return &Error{Op: "set promiscuous", Dev: m.cfg.Name, Err: ErrClosed}
+	}
+	m.filter.Promiscuous = on
+	m.hw.SetFilter(m.filter)
+	return nil
+}
+
+// Counters yields the counts of all queues by name.
+func (m *MAC) Counters() iter.Seq2[string, uint64] {
+	return func(yield func(string, uint64) bool) {
+		for i, q := range m.rx {
+			for name, v := range q.Stats().All() {
+				if !yield(fmt.Sprintf("rx%d_%s", i, name), v) {
+					return
+				}
+			}
+		}
+		for i, q := range m.tx {
+			for name, v := range q.Stats().All() {
+				if !yield(fmt.Sprintf("tx%d_%s", i, name), v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Err says why the device stopped working, or nil.
+func (m *MAC) Err() error {
+	if e := m.failure.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+func (m *MAC) closed() bool {
+	select {
+	case <-m.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close stops the MAC and its DMA, gives all buffers of its rings back and
+// unmaps the pool from the device. Calls that block end with ErrClosed.
+// Buffers that the application holds stay usable and are freed to the pool; if
+// the pool is the MAC's own, Close reports them with a [*pagepool.LeakError]
+// and their memory lives until the last is freed. It is safe to call twice and
+// returns the same error then. The Device stays open.
+func (m *MAC) Close() error {
+	m.closeOnce.Do(func() {
+		m.mu.Lock()
+		close(m.closing)
+		m.mu.Unlock()
+		m.closeErr = wrap("close", m.cfg.Name, m.release())
+		m.log().Info().Err(m.closeErr).Msg("close")
+	})
+	return m.closeErr
+}
+
+// release undoes what start did, as far as it got.
+func (m *MAC) release() error {
+	var errs []error
+	for _, v := range m.vectors {
+		errs = append(errs, v.Close())
+	}
+	m.dispatched.Wait()
+	// From here on no queue is inside a call, and none begins one.
+	for _, q := range m.rx {
+		q.end()
+	}
+	for _, q := range m.tx {
+		q.end()
+	}
+	if m.running {
+		if err := m.stop(); err != nil {
+			// The device may still write: its memory is not given back.
+			return errors.Join(append(errs, err)...)
+		}
+	}
+	for _, q := range m.rx {
+		q.ring.Release()
+	}
+	for _, q := range m.tx {
+		q.ring.Release()
+	}
+	for _, r := range m.rings {
+		errs = append(errs, r.Close())
+	}
+	if m.mapping != nil {
+		errs = append(errs, m.mapping.Close())
+	}
+	if m.ownPool != nil {
+		errs = append(errs, m.ownPool.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// stop brings the DMA to rest, by a reset of the whole device if the MAC does
+// not obey. A device that is gone accesses nothing.
+func (m *MAC) stop() error {
+	ctx := context.Background()
+	err := m.hw.Stop(ctx)
+	if err == nil || errors.Is(err, ErrGone) {
+		return nil
+	}
+	if e := m.dev.Reset(ctx); e != nil {
+		return fmt.Errorf("the DMA does not stop, so its memory stays mapped: %w; and resetting the device: %w", err, e)
+	}
+	return nil
+}
+
+// fail marks the device as failed and wakes everybody who waits.
+func (m *MAC) fail(op string, err error) {
+	e := &Error{Op: op, Dev: m.cfg.Name, Err: err}
+	if !m.failure.CompareAndSwap(nil, e) {
+		return
+	}
+	m.log().Error().Err(e).Msg("device failed")
+	for _, q := range m.rx {
+		q.signal()
+	}
+	for _, q := range m.tx {
+		q.signal()
+	}
+}

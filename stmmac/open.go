@@ -1,0 +1,291 @@
+package stmmac
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/gostmmac/gostmmac/mmio"
+	"github.com/gostmmac/gostmmac/pagepool"
+	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+	"github.com/gostmmac/gostmmac/stmmac/internal/gmac4"
+)
+
+// Open resets the MAC behind d, sets it up and starts it. It returns when the
+// queues can be used. ctx bounds the opening only. On an error nothing of the
+// MAC is left running or mapped.
+func Open(ctx context.Context, d Device, opts ...Option) (*MAC, error) {
+	o := defaults()
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if err := validate(&o); err != nil {
+		return nil, &Error{Op: "open", Dev: o.Name, Err: err}
+	}
+	hw, err := hardware(&o.Config, d)
+	if err != nil {
+		return nil, &Error{Op: "open", Dev: o.Name, Err: err}
+	}
+	m := &MAC{cfg: o.Config, dev: d, hw: hw, closing: make(chan struct{}), link: o.Link}
+	m.filter = core.Filter{Promiscuous: o.Promiscuous, AllMulticast: o.AllMulticast}
+	if err := m.start(ctx, o.program); err != nil {
+		return nil, errors.Join(wrap("open", o.Name, err), m.release())
+	}
+	m.log().Info().Str("version", fmt.Sprintf("%x.%x0", m.feat.Version>>4, m.feat.Version&0xf)).
+		Str("addr", m.addr.String()).Stringer("link", m.link).Int("rx", len(m.rx)).Int("tx", len(m.tx)).Msg("open")
+	return m, nil
+}
+
+// wrap makes err an *Error if it is none yet; nil stays nil.
+func wrap(op, dev string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return &Error{Op: op, Dev: dev, Err: err}
+}
+
+// limits of the configuration.
+const (
+	minMTU  = 46
+	minRing = 2
+	maxQ    = 8
+)
+
+// validate checks what needs no device.
+func validate(o *options) error {
+	bad := func(what string, v, lo, hi int) error {
+		return fmt.Errorf("%s %d is not in %d..%d: %w", what, v, lo, hi, os.ErrInvalid)
+	}
+	for _, c := range []struct {
+		what      string
+		v, lo, hi int
+	}{
+		{"receive queues", o.RxQueues, 1, maxQ},
+		{"transmit queues", o.TxQueues, 1, maxQ},
+		{"receive ring", o.RxRing, minRing, core.MaxRing},
+		{"transmit ring", o.TxRing, minRing, core.MaxRing},
+		{"NET_IP_ALIGN", o.NetIPAlign, 0, 15},
+		{"address width", o.AddrWidth, 0, 64},
+		{"outstanding reads", o.AXI.MaxReads, 0, 16},
+		{"outstanding writes", o.AXI.MaxWrites, 0, 16},
+		{"receive FIFO", o.RxFIFO, 0, 1 << 20},
+		{"transmit FIFO", o.TxFIFO, 0, 1 << 20},
+	} {
+		if c.v < c.lo || c.v > c.hi {
+			return bad(c.what, c.v, c.lo, c.hi)
+		}
+	}
+	if n := o.AXI.BurstLens; n < 0 || n&3 != 0 || n > 508 {
+		return fmt.Errorf("burst lengths %d are no sum of 4, 8, 16, 32, 64, 128 and 256: %w", n, os.ErrInvalid)
+	}
+	if n := o.AXI.PBL; n < 0 || n > 32 || n&(n-1) != 0 {
+		return fmt.Errorf("PBL %d is none of 1, 2, 4, 8, 16, 32: %w", n, os.ErrInvalid)
+	}
+	if a := o.HardwareAddr; a != nil && !unicast(a) {
+		return fmt.Errorf("hardware address %v is no unicast address of six bytes: %w", a, os.ErrInvalid)
+	}
+	if o.Clock == nil || o.ResetTimeout <= 0 || o.StopTimeout <= 0 {
+		return fmt.Errorf("no clock, or a timeout that is not positive: %w", os.ErrInvalid)
+	}
+	switch o.Generation {
+	case GMAC4:
+		return nil
+	case core.GenerationUnknown:
+		return fmt.Errorf("the generation of the device was not given, and the device does not tell it: %w", os.ErrInvalid)
+	}
+	return fmt.Errorf("generation %v: %w", o.Generation, errors.ErrUnsupported)
+}
+
+// hardware returns the register side of the device's generation.
+func hardware(cfg *Config, d Device) (core.Hardware, error) {
+	r, err := d.Region(cfg.RegionNo)
+	if err != nil {
+		return nil, fmt.Errorf("region %d: %w", cfg.RegionNo, err)
+	}
+	if !d.Coherent() {
+		return nil, fmt.Errorf("the device does not see the caches of the CPU, and there is no cache maintenance: %w", errors.ErrUnsupported)
+	}
+	csr := mmio.Window(r, cfg.CSROffset, r.Len())
+	const least = 0x1100 // up to the first DMA channel
+	if csr.Len() <= least {
+		return nil, fmt.Errorf("region %d has %d bytes behind offset %#x, too few for the registers: %w",
+			cfg.RegionNo, csr.Len(), cfg.CSROffset, os.ErrInvalid)
+	}
+	return gmac4.New(cfg, csr), nil
+}
+
+// start brings the MAC from reset to running.
+func (m *MAC) start(ctx context.Context, p Program) error {
+	var err error
+	if m.feat, err = m.hw.Identify(); err != nil {
+		return err
+	}
+	if err = m.fits(); err != nil {
+		return err
+	}
+	if m.addr = m.cfg.HardwareAddr; m.addr == nil {
+		// before the reset, which forgets it
+		if m.addr = m.hw.Addr(); !unicast(m.addr) {
+			if m.addr, err = randomAddr(); err != nil {
+				return err
+			}
+		}
+	}
+	// A dead owner may have left the DMA running: it must be at rest before
+	// anything is mapped for it or posted to it.
+	m.hw.Halt()
+	if err = m.hw.Reset(ctx); err != nil {
+		return err
+	}
+	if err = m.makePool(); err != nil {
+		return err
+	}
+	s := core.Setup{Addr: m.addr}
+	if err = m.makeQueues(p, &s); err != nil {
+		return err
+	}
+	if err = m.plan(&s); err != nil {
+		return err
+	}
+	if err = m.hw.Setup(s); err != nil {
+		return err
+	}
+	m.running = true
+	m.hw.Start()
+	m.hw.SetFilter(m.filter)
+	if err = m.hw.SetLink(m.link); err != nil {
+		return err
+	}
+	m.dispatch()
+	return nil
+}
+
+// fits checks the configuration against what the device has.
+func (m *MAC) fits() error {
+	c, f, l := &m.cfg, &m.feat, m.hw.Limits()
+	for _, q := range []struct {
+		what      string
+		want, has int
+	}{
+		{"receive queues", c.RxQueues, min(f.RxQueues, f.RxChannels)},
+		{"transmit queues", c.TxQueues, min(f.TxQueues, f.TxChannels)},
+	} {
+		if q.want > q.has {
+			return fmt.Errorf("%d %s, and the device has %d: %w", q.want, q.what, q.has, os.ErrInvalid)
+		}
+	}
+	if c.MTU < minMTU || c.MTU > l.MaxMTU {
+		return fmt.Errorf("MTU %d is not in %d..%d: %w", c.MTU, minMTU, l.MaxMTU, os.ErrInvalid)
+	}
+	if n := core.MaxFrameLen(c.MTU); n > m.hw.MaxFrame() {
+		return fmt.Errorf("MTU %d needs %d bytes of FIFO a queue, and with %d receive and %d transmit queues there are %d: use fewer queues: %w",
+			c.MTU, n, c.RxQueues, c.TxQueues, m.hw.MaxFrame(), os.ErrInvalid)
+	}
+	return nil
+}
+
+// makePool attaches the device to the pool, which it makes if there is none.
+func (m *MAC) makePool() error {
+	pool := m.cfg.Pool
+	if pool == nil {
+		// every slot, and as much again for the application
+		n := m.cfg.RxQueues*m.cfg.RxRing + m.cfg.TxQueues*m.cfg.TxRing
+		var err error
+		if pool, err = pagepool.New(m.dev, 2*n, pagepool.WithBufSize(m.cfg.BufSize)); err != nil {
+			return err
+		}
+		m.ownPool = pool
+	}
+	var err error
+	if m.mapping, err = pool.Attach(m.dev); err != nil {
+		return err
+	}
+	return m.reaches("the pool", m.mapping.View().End())
+}
+
+// reaches checks that the device can address everything below end.
+func (m *MAC) reaches(what string, end uint64) error {
+	if w := m.hw.AddrWidth(); w < 64 && end > 1<<w {
+		return fmt.Errorf("%s is mapped up to %#x, and the device has %d address bits: %w", what, end, w, os.ErrInvalid)
+	}
+	return nil
+}
+
+// makeQueues makes rings and queues and fills the receive rings.
+func (m *MAC) makeQueues(p Program, s *core.Setup) error {
+	l := m.hw.Limits()
+	headroom := pagepool.NetSKBPad
+	if p != nil {
+		headroom = pagepool.XDPHeadroom
+	}
+	lay, err := core.ChooseRxLayout(m.cfg.MTU, m.mapping.Pool().BufSize(), headroom, m.cfg.NetIPAlign, l.MaxRxBuf)
+	if err != nil {
+		return err
+	}
+	s.RxSize = lay.Size
+	for i := range m.cfg.RxQueues {
+		mem, err := m.ringMemory(m.cfg.RxRing, l)
+		if err != nil {
+			return err
+		}
+		owner := m.mapping.Pool().Owner(fmt.Sprintf("%s rx%d", m.name(), i))
+		ring := core.NewRxRing(m.hw.RxDescs(i, mem), m.mapping, owner, m.cfg.RxRing, lay, !m.cfg.StripFCS)
+		ring.Fill()
+		m.rx = append(m.rx, &RxQueue{waiter: newWaiter(m, i, core.EventRx), ring: ring, program: p})
+		s.Rx = append(s.Rx, mem)
+		s.RxTails = append(s.RxTails, ring.Tail())
+	}
+	maxFrame := core.MaxFrameLen(m.cfg.MTU) - core.FCSLen
+	for i := range m.cfg.TxQueues {
+		mem, err := m.ringMemory(m.cfg.TxRing, l)
+		if err != nil {
+			return err
+		}
+		owner := m.mapping.Pool().Owner(fmt.Sprintf("%s tx%d", m.name(), i))
+		ring := core.NewTxRing(m.hw.TxDescs(i, mem), m.mapping, owner, m.cfg.TxRing, maxFrame, l.MaxTxBuf, m.cfg.KeepTx)
+		q := &TxQueue{waiter: newWaiter(m, i, core.EventTx), ring: ring}
+		q.shared = SharedTx{q: q, turn: make(chan struct{}, 1)}
+		m.tx = append(m.tx, q)
+		s.Tx = append(s.Tx, mem)
+	}
+	return nil
+}
+
+// ringMemory returns memory for a ring of n descriptors.
+func (m *MAC) ringMemory(n int, l core.Limits) (core.RingMemory, error) {
+	mem, err := pagepool.NewMemory(m.dev, n*l.DescSize, l.RingAlign)
+	if err != nil {
+		return core.RingMemory{}, err
+	}
+	m.rings = append(m.rings, mem)
+	first, end := mem.Addr(), mem.Addr()+uint64(len(mem.Bytes()))
+	if first>>32 != (end-1)>>32 {
+		// The tail register has the low half only.
+		return core.RingMemory{}, fmt.Errorf("a ring at %#x crosses a boundary of 4 GiB: %w", first, os.ErrInvalid)
+	}
+	return core.RingMemory{Mem: mem, N: n}, m.reaches("a ring", end)
+}
+
+func unicast(a net.HardwareAddr) bool {
+	if len(a) != 6 || a[0]&1 != 0 {
+		return false
+	}
+	return a[0]|a[1]|a[2]|a[3]|a[4]|a[5] != 0
+}
+
+// randomAddr returns a random locally administered unicast address.
+func randomAddr() (net.HardwareAddr, error) {
+	a := make(net.HardwareAddr, 6)
+	if _, err := rand.Read(a); err != nil {
+		return nil, err
+	}
+	a[0] = a[0]&^1 | 2
+	return a, nil
+}

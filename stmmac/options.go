@@ -1,0 +1,102 @@
+package stmmac
+
+import (
+	"net"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/gostmmac/gostmmac/pagepool"
+	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+)
+
+// Option is an option of [Open].
+type Option func(*options)
+
+type options struct {
+	Config
+	program Program
+}
+
+// defaults are the options of a MAC for which nothing is said.
+func defaults() options {
+	return options{Config: Config{
+		RxQueues: 1, TxQueues: 1, RxRing: 512, TxRing: 512,
+		MTU:          1500,
+		Link:         Link{Up: true, Speed: 1000, FullDuplex: true},
+		NetIPAlign:   pagepool.NetIPAlign,
+		BufSize:      2048,
+		ResetTimeout: time.Second,
+		StopTimeout:  100 * time.Millisecond,
+		Clock:        core.NewWallClock(),
+	}}
+}
+
+// WithConfig changes any part of the configuration; it sees what the options
+// before it set.
+func WithConfig(f func(*Config)) Option { return func(o *options) { f(&o.Config) } }
+
+// WithGeneration says which generation the device is. It is required, here or
+// from the bus that opened the device: the device does not tell.
+func WithGeneration(g Generation) Option { return func(o *options) { o.Generation = g } }
+
+// WithName sets how errors and logs call the device.
+func WithName(name string) Option { return func(o *options) { o.Name = name } }
+
+// WithQueues sets the numbers of receive and transmit queues, 1 to 8 each and
+// at most what the device has. The default is one of each.
+func WithQueues(rx, tx int) Option {
+	return func(o *options) { o.RxQueues, o.TxQueues = rx, tx }
+}
+
+// WithRings sets the numbers of descriptors in each ring, 2 to 1024. One of
+// them is always unused. The default is 512.
+func WithRings(rx, tx int) Option {
+	return func(o *options) { o.RxRing, o.TxRing = rx, tx }
+}
+
+// WithMTU sets the longest payload of a frame in bytes, 46 to 9000; frames may
+// have two VLAN tags beside it. The default is 1500.
+func WithMTU(mtu int) Option { return func(o *options) { o.MTU = mtu } }
+
+// WithPool makes the MAC use buffers of p, which other MACs may use too: then
+// frames move between them without a copy. Without it the MAC makes a pool of
+// its own.
+func WithPool(p *pagepool.Pool) Option { return func(o *options) { o.Pool = p } }
+
+// WithBufSize sets the size in bytes of the buffers of the MAC's own pool. The
+// default is 2048.
+func WithBufSize(n int) Option { return func(o *options) { o.BufSize = n } }
+
+// WithHardwareAddr sets the MAC's address. Without it the MAC keeps the one in
+// its registers, or gets a random one if that is none.
+func WithHardwareAddr(a net.HardwareAddr) Option {
+	return func(o *options) { o.HardwareAddr = a }
+}
+
+// WithLink sets the link: the speed and duplex of a fixed link, or those that
+// the PHY was forced to. The default is 1000 Mbit/s full duplex, up.
+func WithLink(l Link) Option { return func(o *options) { o.Link = l } }
+
+// WithPromiscuous lets all frames in.
+func WithPromiscuous() Option { return func(o *options) { o.Promiscuous = true } }
+
+// WithAllMulticast lets all multicast frames in.
+func WithAllMulticast() Option { return func(o *options) { o.AllMulticast = true } }
+
+// WithNetIPAlign overrides [pagepool.NetIPAlign]: bytes, 0 to 15.
+func WithNetIPAlign(n int) Option { return func(o *options) { o.NetIPAlign = n } }
+
+// WithProgram runs p on every received frame.
+func WithProgram(p Program) Option { return func(o *options) { o.program = p } }
+
+// WithTxCompletions makes Send free nothing: every finished frame is handed
+// back by [TxQueue.Reap].
+func WithTxCompletions() Option { return func(o *options) { o.KeepTx = true } }
+
+// WithLogger makes the MAC log events that are no packets. The zero Logger,
+// which is the default, is silent.
+func WithLogger(l zerolog.Logger) Option { return func(o *options) { o.Logger = l } }
+
+// WithClock sets the source of time.
+func WithClock(c Clock) Option { return func(o *options) { o.Clock = c } }

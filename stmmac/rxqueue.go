@@ -1,0 +1,102 @@
+package stmmac
+
+import (
+	"context"
+	"iter"
+
+	"github.com/gostmmac/gostmmac/pagepool"
+	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+)
+
+// RxQueue is a receive queue. It belongs to one goroutine at a time, except
+// for Stats; a call that finds another under way does nothing.
+type RxQueue struct {
+	waiter
+	ring     *core.RxRing
+	program  Program
+	verdicts [MaxBatch]Verdict
+}
+
+// Recv moves received frames to dst, at most [MaxBatch] of them, and returns
+// how many. It never blocks and does not allocate. The caller owns the buffers
+// and frees them to the MAC's pool or sends them. Frames that are damaged or
+// too long are dropped and counted.
+func (q *RxQueue) Recv(dst []*pagepool.Buf) int {
+	if !q.enter() {
+		return 0
+	}
+	n := q.ring.Recv(dst)
+	if q.program != nil && n > 0 {
+		n = q.filter(dst[:n])
+	}
+	q.leave()
+	return n
+}
+
+// filter runs the program on bufs and moves the frames that pass to the front.
+func (q *RxQueue) filter(bufs []*pagepool.Buf) int {
+	v := q.verdicts[:len(bufs)]
+	clear(v)
+	q.program.Run(bufs, v)
+	pass, dropped, aborted := 0, 0, 0
+	for i, b := range bufs {
+		switch v[i] {
+		case VerdictPass:
+			bufs[pass] = b
+			pass++
+			continue
+		case VerdictDrop:
+			dropped++
+		default:
+			aborted++
+		}
+		q.ring.Drop(bufs[i : i+1])
+	}
+	q.ring.CountVerdicts(dropped, aborted)
+	return pass
+}
+
+// Wait blocks until Recv has something to look at. It returns an error when
+// ctx ends (ctx.Err()), the MAC is closed (ErrClosed), or the device failed
+// (ErrFatalBus, ErrGone). A queue whose ring ran out of buffers goes on when
+// one comes back to the pool.
+func (q *RxQueue) Wait(ctx context.Context) error {
+	return q.wait(ctx, "wait to receive", nil, func() (ready, starved bool) {
+		if q.ring.Ready() {
+			return true, false
+		}
+		q.ring.Refill()
+		if q.ring.Starved() {
+			q.mac.Pool().NotifyFree(q.wake)
+			return false, true
+		}
+		return false, false
+	})
+}
+
+// Frames yields received frames one at a time, waiting for each, until ctx
+// ends or the MAC is closed; the last element is then the error. The loop's
+// body owns the frame. It is for convenience: Recv takes batches.
+func (q *RxQueue) Frames(ctx context.Context) iter.Seq2[*pagepool.Buf, error] {
+	return func(yield func(*pagepool.Buf, error) bool) {
+		var one [1]*pagepool.Buf
+		for {
+			if q.Recv(one[:]) == 1 {
+				if !yield(one[0], nil) {
+					return
+				}
+				continue
+			}
+			if err := q.Wait(ctx); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// Layout is where in its buffers the queue receives.
+func (q *RxQueue) Layout() RxLayout { return q.ring.Layout() }
+
+// Stats returns the counts. Any goroutine may call it, also after Close.
+func (q *RxQueue) Stats() RxStats { return q.ring.Stats() }

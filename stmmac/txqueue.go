@@ -1,0 +1,123 @@
+package stmmac
+
+import (
+	"context"
+	"sync"
+
+	"github.com/gostmmac/gostmmac/pagepool"
+	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+)
+
+// TxQueue is a transmit queue. It belongs to one goroutine at a time, except
+// for Stats; a call that finds another under way does nothing. See
+// [TxQueue.Shared] for several senders.
+type TxQueue struct {
+	waiter
+	ring   *core.TxRing
+	shared SharedTx
+}
+
+// Send takes a prefix of src, at most [MaxBatch] buffers, and returns how many
+// frames that was; it never blocks and does not allocate. Fewer than len(src)
+// without an error mean that the ring is full: the caller keeps the rest and
+// tries again, after Wait if it likes. With an error, src[n] can never be sent
+// (ErrFrameTooLong, ErrFrameTooShort, ErrForeignBuffer, ErrNotHeld) or the MAC
+// is closed (ErrClosed); the caller keeps src[n] and all behind it. Buffers
+// that were taken go back to the pool when the device is done with them.
+func (q *TxQueue) Send(src []*pagepool.Buf) (int, error) {
+	if !q.enter() {
+		return 0, q.err("send")
+	}
+	n, err := q.ring.Send(src)
+	q.leave()
+	if err != nil {
+		err = &Error{Op: "send", Dev: q.mac.cfg.Name, Err: err}
+	}
+	return n, err
+}
+
+// Reap takes frames that the device has finished off the ring and returns how
+// many. With a dst of at least one they go to the caller, who owns them then;
+// with nil they go to the pool. Send does the latter by itself, unless the MAC
+// was opened with WithTxCompletions.
+func (q *TxQueue) Reap(dst []*pagepool.Buf) int {
+	if !q.enter() {
+		return 0
+	}
+	n := q.ring.Reap(dst)
+	q.leave()
+	return n
+}
+
+// Space is how many buffers Send can take now.
+func (q *TxQueue) Space() int {
+	if !q.enter() {
+		return 0
+	}
+	n := q.ring.Space()
+	q.leave()
+	return n
+}
+
+// Inflight is how many buffers are with the device or wait for Reap.
+func (q *TxQueue) Inflight() int {
+	if !q.enter() {
+		return 0
+	}
+	n := q.ring.Inflight()
+	q.leave()
+	return n
+}
+
+// Wait blocks until the device has finished a frame that was not reaped, or
+// none is in flight. It returns an error when ctx ends (ctx.Err()), the MAC is
+// closed (ErrClosed), or the device failed (ErrFatalBus, ErrGone).
+func (q *TxQueue) Wait(ctx context.Context) error {
+	return q.wait(ctx, "wait to send", nil, q.look)
+}
+
+// look says whether Wait is over.
+func (q *TxQueue) look() (ready, starved bool) {
+	return q.ring.Inflight() == 0 || q.ring.Ready(), false
+}
+
+// Stats returns the counts. Any goroutine may call it, also after Close.
+func (q *TxQueue) Stats() TxStats { return q.ring.Stats() }
+
+// Shared returns the queue for use by many goroutines. While one uses it the
+// queue itself must not be used.
+func (q *TxQueue) Shared() *SharedTx { return &q.shared }
+
+// SharedTx is a transmit queue behind a lock, which stands outside the code of
+// the ring.
+type SharedTx struct {
+	q    *TxQueue
+	mu   sync.Mutex
+	turn chan struct{} // holds one token: whoever has it may sleep
+}
+
+// Send is [TxQueue.Send].
+func (s *SharedTx) Send(src []*pagepool.Buf) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.q.Send(src)
+}
+
+// Reap is [TxQueue.Reap].
+func (s *SharedTx) Reap(dst []*pagepool.Buf) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.q.Reap(dst)
+}
+
+// Wait is [TxQueue.Wait] for several goroutines: they sleep one at a time, and
+// the lock is held only while the ring is looked at.
+func (s *SharedTx) Wait(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return &Error{Op: "wait to send", Dev: s.q.mac.cfg.Name, Err: ctx.Err()}
+	}
+	defer func() { <-s.turn }()
+	return s.q.wait(ctx, "wait to send", &s.mu, s.q.look)
+}

@@ -1,0 +1,152 @@
+package stmmac
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gostmmac/gostmmac/mmio"
+	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+)
+
+// starvedPoll is how long a queue without buffers sleeps before it looks for
+// some again: a returned buffer wakes it too, unless it lies in a cache.
+const starvedPoll = 10 * time.Millisecond
+
+// idlePoll is how often a queue without interrupts looks at its ring.
+const idlePoll = 50 * time.Microsecond
+
+// States of a queue. A queue is used by one goroutine at a time, and Close must
+// know when none is inside a call: its ring is then taken apart.
+const (
+	queueIdle uint32 = iota
+	queueBusy
+	queueEnded
+)
+
+// waiter is what both kinds of queue need to sleep and to end.
+type waiter struct {
+	mac    *MAC
+	ch     int
+	event  core.Events
+	state  atomic.Uint32
+	wake   chan struct{}
+	direct mmio.Interrupt // a vector that serves only this queue
+}
+
+func newWaiter(m *MAC, ch int, e core.Events) waiter {
+	return waiter{mac: m, ch: ch, event: e, wake: make(chan struct{}, 1)}
+}
+
+// enter begins a call. It fails when the MAC is closed, or when another
+// goroutine is inside a call.
+func (w *waiter) enter() bool { return w.state.CompareAndSwap(queueIdle, queueBusy) }
+
+// leave ends a call.
+func (w *waiter) leave() { w.state.Store(queueIdle) }
+
+// end waits for the call under way and keeps others from beginning. Calls are
+// short: none blocks.
+func (w *waiter) end() {
+	for !w.state.CompareAndSwap(queueIdle, queueEnded) {
+		if w.state.Load() == queueEnded {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// signal wakes the goroutine that sleeps, or keeps the next one from sleeping.
+func (w *waiter) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// err says why waiting is over, or nil.
+func (w *waiter) err(op string) error {
+	if w.mac.closed() {
+		return &Error{Op: op, Dev: w.mac.cfg.Name, Err: ErrClosed}
+	}
+	return w.mac.Err()
+}
+
+// wait sleeps until look finds something to do. look is called with lock held,
+// if there is one, and with the queue entered; starved says that no interrupt
+// can come.
+func (w *waiter) wait(ctx context.Context, op string, lock sync.Locker, look func() (ready, starved bool)) error {
+	check := func() (ready, starved bool) {
+		if lock != nil {
+			lock.Lock()
+			defer lock.Unlock()
+		}
+		if !w.enter() {
+			return false, false
+		}
+		defer w.leave()
+		return look()
+	}
+	for {
+		if err := w.err(op); err != nil {
+			return err
+		}
+		if ready, _ := check(); ready {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return &Error{Op: op, Dev: w.mac.cfg.Name, Err: err}
+		}
+		// Clear, enable, flush; and then look again, since what happened before
+		// the clearing raises no interrupt any more.
+		if err := w.mac.hw.Unmask(w.ch, w.event); err != nil {
+			w.mac.fail(op, err)
+			continue
+		}
+		ready, starved := check()
+		if ready {
+			return nil
+		}
+		if err := w.sleep(ctx, starved); err != nil {
+			return &Error{Op: op, Dev: w.mac.cfg.Name, Err: err}
+		}
+	}
+}
+
+// sleep returns when the queue may have something to do. Its error is that of
+// ctx.
+func (w *waiter) sleep(ctx context.Context, starved bool) error {
+	clock := w.mac.cfg.Clock
+	if len(w.mac.serves) == 0 && w.direct == nil && !starved {
+		return clock.Sleep(ctx, idlePoll)
+	}
+	if w.direct != nil && !starved {
+		_, err := w.direct.Wait(ctx)
+		switch {
+		case err == nil:
+			w.mac.handle(w.ch, w.event)
+			// An interrupt that cannot be unmasked is one that is edge-triggered.
+			_ = w.direct.Unmask()
+		case errors.Is(err, ErrClosed):
+		case ctx.Err() != nil:
+			return ctx.Err()
+		default:
+			w.mac.fail("wait for an interrupt", err)
+		}
+		return nil
+	}
+	if starved {
+		stop := clock.AfterFunc(starvedPoll, w.signal)
+		defer stop()
+	}
+	select {
+	case <-w.wake:
+	case <-w.mac.closing:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
