@@ -87,8 +87,9 @@ func (f *Fake) Peek(off uint32) uint32 {
 	return f.regs[off/4]
 }
 
-// Log returns the accesses since the last ResetLog, oldest first. Accesses
-// outside the fake are in it too.
+// Log returns the accesses since the last ResetLog, oldest first; what a hook
+// of a load does stands before that load. Accesses outside the fake are in it
+// too.
 func (f *Fake) Log() []Access {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,11 +126,11 @@ func (f *Fake) Load32(off uint32) uint32 {
 			f.regs[off/4] &^= r.readClear
 		}
 	}
-	f.mu.Unlock()
 	if hook != nil {
+		f.mu.Unlock()
 		v = hook(v)
+		f.mu.Lock()
 	}
-	f.mu.Lock()
 	f.log = append(f.log, Access{Off: off, Val: v})
 	f.mu.Unlock()
 	return v

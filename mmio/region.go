@@ -37,31 +37,31 @@ type mapped struct {
 func Map(mem []byte) Region {
 	p := unsafe.Pointer(unsafe.SliceData(mem))
 	if uintptr(p)&3 != 0 {
-		return mapped{}
+		return &mapped{}
 	}
 	n := uint64(len(mem)) &^ 3
 	if n > 1<<32-4 {
 		n = 1<<32 - 4
 	}
-	return mapped{base: p, n: uint32(n)}
+	return &mapped{base: p, n: uint32(n)}
 }
 
 func inside(off, n uint32) bool { return off < n && off&3 == 0 }
 
-func (m mapped) Load32(off uint32) uint32 {
+func (m *mapped) Load32(off uint32) uint32 {
 	if !inside(off, m.n) {
 		return AllOnes
 	}
 	return barrier.Load32((*uint32)(unsafe.Add(m.base, off)))
 }
 
-func (m mapped) Store32(off, v uint32) {
+func (m *mapped) Store32(off, v uint32) {
 	if inside(off, m.n) {
 		barrier.Store32((*uint32)(unsafe.Add(m.base, off)), v)
 	}
 }
 
-func (m mapped) Len() uint32 { return m.n }
+func (m *mapped) Len() uint32 { return m.n }
 
 // window is a part of another region.
 type window struct {
@@ -70,7 +70,8 @@ type window struct {
 	n   uint32
 }
 
-// Window returns the n bytes of r that start at off, cut where r ends.
+// Window returns the n bytes of r that start at off, cut where r ends. An off
+// that is not a multiple of four gives a region of length 0.
 func Window(r Region, off, n uint32) Region {
 	total := r.Len()
 	if off > total {
@@ -80,9 +81,12 @@ func Window(r Region, off, n uint32) Region {
 		n = total - off
 	}
 	n &^= 3
+	if n == 0 || off&3 != 0 {
+		return &mapped{}
+	}
 	switch p := r.(type) {
-	case mapped:
-		return mapped{base: unsafe.Add(p.base, off), n: n}
+	case *mapped:
+		return &mapped{base: unsafe.Add(p.base, off), n: n}
 	case window:
 		return window{r: p.r, off: p.off + off, n: n}
 	}

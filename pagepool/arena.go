@@ -19,7 +19,8 @@ type arena struct {
 
 // newArena makes arena number with n buffers of size bytes. The device that
 // the pool is made for is asked for memory of its own first.
-func newArena(m Mapper, number, n, size int, kind pageKind) (*arena, error) {
+func newArena(m Mapper, number, n int, cfg *config) (*arena, error) {
+	size, kind := cfg.size, cfg.kind
 	step := stride(size)
 	page := os.Getpagesize()
 	// whole pages, since other devices map them
@@ -27,7 +28,7 @@ func newArena(m Mapper, number, n, size int, kind pageKind) (*arena, error) {
 	a := &arena{}
 	mem, addr, err := m.AllocDMA(want, page)
 	switch {
-	case err == nil && len(mem) >= want && addr%uint64(page) == 0:
+	case err == nil && suits(mem, addr, want, page):
 		a.own, a.ownAddr, a.payload = m, addr, mem[:want:want]
 		clear(a.payload)
 		if a.res, err = reserve(n*RecordSize, page, pagesSmall); err != nil {
@@ -35,7 +36,7 @@ func newArena(m Mapper, number, n, size int, kind pageKind) (*arena, error) {
 		}
 	case err == nil:
 		return nil, errors.Join(
-			fmt.Errorf("device gave %d bytes at %#x for %d aligned to %d", len(mem), addr, want, page),
+			misshapen(mem, addr, want, page),
 			m.UnmapDMA(addr, len(mem)))
 	case errors.Is(err, errors.ErrUnsupported):
 		if a.res, err = reserve(n*RecordSize, want, kind); err != nil {
@@ -55,6 +56,17 @@ func newArena(m Mapper, number, n, size int, kind pageKind) (*arena, error) {
 		b.arena = uint16(number)
 	}
 	return a, nil
+}
+
+// suits says whether memory that a device gave is n bytes, aligned in the
+// process and on the bus.
+func suits(mem []byte, addr uint64, n, align int) bool {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
+	return len(mem) >= n && at%uintptr(align) == 0 && addr%uint64(align) == 0
+}
+
+func misshapen(mem []byte, addr uint64, n, align int) error {
+	return fmt.Errorf("device gave %d bytes at %p and bus address %#x for %d aligned to %d", len(mem), mem, addr, n, align)
 }
 
 // mapFor returns the bus address of the arena for m.

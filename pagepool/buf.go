@@ -2,25 +2,20 @@ package pagepool
 
 import "unsafe"
 
-// Handle names a buffer of a pool: the number of its arena in the upper 12
-// bits and of its record in the lower 20.
-type Handle uint32
+// Handle names a buffer of a pool: the distance of its record from the pool's
+// first one, in records. Handles of one pool are valid wherever the pool is
+// mapped, and mean nothing to another pool.
+type Handle int32
 
 // Limits of a pool.
 const (
 	// MaxArenas is how many arenas a pool can have.
-	MaxArenas = 1 << (32 - handleBits)
+	MaxArenas = 1 << 12
 	// MaxArenaBufs is how many buffers an arena can have.
-	MaxArenaBufs = 1 << handleBits
-	// MaxBufSize is the largest chunk in bytes.
-	MaxBufSize = 1<<16 - 128
-
-	handleBits = 20
-	handleMask = 1<<handleBits - 1
+	MaxArenaBufs = 1 << 20
+	// MaxBufSize is the largest chunk in bytes, a multiple of every cache line.
+	MaxBufSize = 1<<16 - 256
 )
-
-// NoHandle names no buffer.
-const NoHandle = ^Handle(0)
 
 // Flags say what is known of a received frame and what is asked for a sent one.
 type Flags uint32
@@ -53,14 +48,13 @@ type Meta struct {
 // that holds the buffer. A Buf is only made by a pool and never copied.
 type Buf struct {
 	dist  int64  // bytes from this record to the start of its chunk
-	next  int64  // bytes from this record to the next of the chain, 0 at the end
+	owner Owner  // who holds it, and of which pool it is
 	chunk uint32 // offset of the chunk in the arena, bytes
+	next  int32  // records from this one to the next of the chain, 0 at the end
 	off   uint16 // start of the data in the chunk
 	len   uint16 // bytes of data
 	size  uint16 // bytes of the chunk
 	arena uint16
-	owner Owner
-	_     uint16
 
 	Meta
 }
@@ -145,16 +139,21 @@ func (b *Buf) Next() *Buf {
 	if b.next == 0 {
 		return nil
 	}
-	return (*Buf)(unsafe.Add(unsafe.Pointer(b), b.next))
+	return (*Buf)(unsafe.Add(unsafe.Pointer(b), int(b.next)*RecordSize))
 }
 
-// SetNext makes c, which is of the same pool, continue the frame; nil ends it.
-func (b *Buf) SetNext(c *Buf) {
+// SetNext makes c continue the frame; nil ends it. It reports whether c is of
+// the same pool; if not, nothing changes. A chain must have an end.
+func (b *Buf) SetNext(c *Buf) bool {
 	if c == nil {
 		b.next = 0
-		return
+		return true
 	}
-	b.next = int64(uintptr(unsafe.Pointer(c))) - int64(uintptr(unsafe.Pointer(b)))
+	if b.owner.pool() != c.owner.pool() {
+		return false
+	}
+	b.next = int32((int64(uintptr(unsafe.Pointer(c))) - int64(uintptr(unsafe.Pointer(b)))) / RecordSize)
+	return true
 }
 
 // FrameLen is the number of bytes in this buffer and those that follow it.
@@ -177,26 +176,40 @@ func (b *Buf) CopyTo(p []byte) int {
 }
 
 // Received makes the buffer hold n bytes that a device wrote at offset off of
-// its chunk, with no metadata and no successor. For drivers: n and off must lie
-// inside the chunk.
-func (b *Buf) Received(off, n uint16) {
-	b.off, b.len, b.next = off, n, 0
+// its chunk, with no metadata flags and no successor, and gives it to o. For
+// drivers: n and off must lie inside the chunk.
+func (b *Buf) Received(off, n uint16, o Owner) {
+	b.off, b.len, b.next, b.owner = off, n, 0, o
 	b.Flags = 0
-	b.owner = OwnerApplication
 }
 
-// SetOwner says who holds the buffer, for the report of [Pool.Close]. For
-// drivers.
+// SetOwner says who holds the buffer, for the report of [Pool.Close]; o is of
+// the buffer's pool. For drivers.
 func (b *Buf) SetOwner(o Owner) { b.owner = o }
 
 // Owner is who holds the buffer.
 func (b *Buf) Owner() Owner { return b.owner }
 
-// Owner numbers a holder of buffers; [Pool.Owner] gives numbers out.
-type Owner uint16
+// Arena is the number of the arena of the buffer.
+func (b *Buf) Arena() int { return int(b.arena) }
 
-// Owners that every pool knows.
+// Chunk is where the chunk of the buffer starts in its arena, in bytes.
+func (b *Buf) Chunk() uint64 { return uint64(b.chunk) }
+
+// Owner is a holder of buffers of one pool: a number for the pool in the upper
+// half and one for the holder in the lower. A comparison of two Owners thus
+// tells both whether a buffer is of this pool and whether it is held.
+type Owner uint64
+
+// Holders that every pool has.
 const (
-	OwnerPool        Owner = 0 // free
-	OwnerApplication Owner = 1 // given out by Alloc or by a receive queue
+	holderPool        = 0 // free
+	holderApplication = 1 // given out by Alloc or by a receive queue
 )
+
+func (o Owner) pool() uint32     { return uint32(o >> 32) }
+func (o Owner) holder() int      { return int(uint32(o)) }
+func (o Owner) with(n int) Owner { return o&^(1<<32-1) | Owner(uint32(n)) }
+
+// Chained says whether another buffer continues the frame.
+func (b *Buf) Chained() bool { return b.next != 0 }

@@ -1,5 +1,7 @@
 package pagepool
 
+import "unsafe"
+
 // cacheSize is how many handles a cache holds; half of them move to or from
 // the pool at a time, so the lock is taken once in 128 buffers.
 const cacheSize = 256
@@ -7,18 +9,23 @@ const cacheSize = 256
 // Cache is the stock of free buffers of one queue. One goroutine at a time
 // uses it, without a lock for most calls.
 type Cache struct {
-	pool *Pool
-	view *View
-	n    int
-	h    [cacheSize]Handle
+	pool  *Pool
+	first unsafe.Pointer // the record from which handles count
+	free  Owner
+	n     int
+	h     [cacheSize]Handle
 }
 
-// NewCache returns an empty cache of the pool, with the view of the mapping
-// that its queue uses.
-func (m *Mapping) NewCache() *Cache { return &Cache{pool: m.pool, view: m.View()} }
+// NewCache returns an empty cache.
+func (p *Pool) NewCache() *Cache { return &Cache{pool: p, first: p.first, free: p.owner} }
 
-// Take fills dst with free buffers and returns how many there were.
-func (c *Cache) Take(dst []Handle) int {
+// Take fills dst with free buffers, which o holds from then on, and returns how
+// many there were.
+func (c *Cache) Take(dst []Handle, o Owner) int {
+	if c.pool.attention.Load() && c.pool.isClosed() {
+		c.n = 0 // their memory may be gone
+		return 0
+	}
 	got := 0
 	for got < len(dst) {
 		if c.n == 0 {
@@ -27,7 +34,11 @@ func (c *Cache) Take(dst []Handle) int {
 			}
 		}
 		k := min(len(dst)-got, c.n)
-		copy(dst[got:], c.h[c.n-k:c.n])
+		to, from, first := dst[got:][:k], c.h[c.n-k:][:k], c.first
+		for i, h := range from {
+			At(first, h).owner = o
+			to[i] = h
+		}
 		c.n -= k
 		got += k
 	}
@@ -42,33 +53,28 @@ func (c *Cache) Put(src []Handle) {
 			c.spill(cacheSize / 2)
 		}
 		k := min(len(src), cacheSize-c.n)
+		dst, first, free := c.h[c.n:][:k], c.first, c.free
 		for i, h := range src[:k] {
-			c.view.Buf(h).owner = OwnerPool
-			c.h[c.n+i] = h
+			At(first, h).owner = free
+			dst[i] = h
 		}
 		c.n += k
 		src = src[k:]
 		if c.pool.attention.Load() {
-			c.attend(k)
+			c.Flush()
 		}
 	}
 }
 
 // spill gives the coldest k handles back to the pool.
 func (c *Cache) spill(k int) {
-	c.pool.give(c.h[:k], 0)
+	c.pool.give(c.h[:k])
 	copy(c.h[:], c.h[k:c.n])
 	c.n -= k
 }
 
-// attend gives everything back; the newest fresh buffers were just freed.
-func (c *Cache) attend(fresh int) {
-	c.pool.give(c.h[:c.n], fresh)
+// Flush gives all buffers of the cache back to the pool.
+func (c *Cache) Flush() {
+	c.pool.give(c.h[:c.n])
 	c.n = 0
 }
-
-// Refresh makes the cache use v, a newer view of the same mapping.
-func (c *Cache) Refresh(v *View) { c.view = v }
-
-// Flush gives all buffers of the cache back to the pool.
-func (c *Cache) Flush() { c.attend(0) }

@@ -2,6 +2,7 @@ package pagepool
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 )
@@ -19,14 +20,10 @@ type Mapping struct {
 // View is the table of a mapping's arenas at one time. Queues keep one and
 // fetch a newer one when they meet a buffer that it does not have.
 type View struct {
-	arenas []arenaView
-}
-
-type arenaView struct {
-	records unsafe.Pointer // the first record
-	size    uintptr        // bytes of records
-	base    uint64         // bus address of the payload
-	bytes   uint64         // of payload
+	first unsafe.Pointer // the pool's first record
+	free  Owner          // the owner of free buffers
+	bus   []uint64       // bus address of the payload, by arena
+	end   uint64
 }
 
 // View returns the present table.
@@ -35,78 +32,83 @@ func (m *Mapping) View() *View { return m.view.Load() }
 // Pool is the pool that is mapped.
 func (m *Mapping) Pool() *Pool { return m.pool }
 
-// Buf returns the buffer that h names; h must be a handle of the pool.
-func (v *View) Buf(h Handle) *Buf {
-	return (*Buf)(unsafe.Add(v.arenas[h>>handleBits].records, uintptr(h&handleMask)*RecordSize))
+// First is the record from which handles count.
+func (v *View) First() unsafe.Pointer { return v.first }
+
+// Bus returns the bus address of each arena.
+func (v *View) Bus() []uint64 { return v.bus }
+
+// Arenas is the number of arenas.
+func (v *View) Arenas() int { return len(v.bus) }
+
+// Application is the owner of buffers that the application holds.
+func (v *View) Application() Owner { return v.free.with(holderApplication) }
+
+// At returns the buffer that h names; first is that of a View and h a handle
+// of its pool.
+func At(first unsafe.Pointer, h Handle) *Buf {
+	return (*Buf)(unsafe.Add(first, int(h)*RecordSize))
 }
 
-// Addr is the bus address of offset off in the chunk of b, which must be of
-// the pool.
-func (v *View) Addr(b *Buf, off int) uint64 {
-	return v.arenas[b.arena].base + uint64(b.chunk) + uint64(off)
+// HandleOf is the inverse of [At].
+func HandleOf(first unsafe.Pointer, b *Buf) Handle {
+	return Handle(int64(uintptr(unsafe.Pointer(b))-uintptr(first)) >> 6)
 }
+
+// Buf returns the buffer that h names; h must be a handle of the pool.
+func (v *View) Buf(h Handle) *Buf { return At(v.first, h) }
 
 // End is the bus address behind the highest byte of the pool that the device
 // reaches.
-func (v *View) End() uint64 {
-	var end uint64
-	for _, a := range v.arenas {
-		end = max(end, a.base+a.bytes)
-	}
-	return end
-}
+func (v *View) End() uint64 { return v.end }
 
 // Lookup returns the handle of b and the bus address of its first byte of
-// data. ok is false when b is of no arena that this device reaches.
+// data. ok is false when b is of another pool or of no arena that this device
+// reaches.
 func (v *View) Lookup(b *Buf) (h Handle, addr uint64, ok bool) {
-	n := uint(b.arena)
-	if n >= uint(len(v.arenas)) {
+	if b.owner.pool() != v.free.pool() || int(b.arena) >= len(v.bus) {
 		return 0, 0, false
 	}
-	a := &v.arenas[n]
-	// A record that lies elsewhere belongs to another pool.
-	d := uintptr(unsafe.Pointer(b)) - uintptr(a.records)
-	if d >= a.size {
-		return 0, 0, false
-	}
-	return Handle(n<<handleBits | uint(d/RecordSize)), a.base + uint64(b.chunk) + uint64(b.off), true
+	return HandleOf(v.first, b), v.bus[b.arena] + uint64(b.chunk) + uint64(b.off), true
 }
 
-// extend adds the arenas that the mapping does not have yet. The caller holds
-// the pool's lock.
-func (m *Mapping) extend() error {
-	next := &View{}
-	if old := m.view.Load(); old != nil {
-		next.arenas = append(next.arenas, old.arenas...)
-	}
-	for _, a := range m.pool.arenas[len(next.arenas):] {
+// add adds an arena of n bytes of payload that begins at base. The view must
+// not be in use.
+func (v *View) add(base uint64, n int) {
+	v.bus = append(v.bus, base)
+	v.end = max(v.end, base+uint64(n))
+}
+
+// mapAll maps the arenas of the pool. The caller holds its lock.
+func (m *Mapping) mapAll() error {
+	v := &View{first: m.pool.first, free: m.pool.owner}
+	// also as far as it got, for unmap
+	defer m.view.Store(v)
+	for _, a := range m.pool.arenas {
 		base, err := a.mapFor(m.mapper)
 		if err != nil {
 			return err
 		}
-		next.arenas = append(next.arenas, arenaView{
-			records: unsafe.Pointer(&a.records[0]),
-			size:    uintptr(len(a.records)) * RecordSize,
-			base:    base,
-			bytes:   uint64(len(a.payload)),
-		})
-		m.view.Store(next)
-	}
-	if m.view.Load() == nil {
-		m.view.Store(next)
+		v.add(base, len(a.payload))
 	}
 	return nil
 }
 
+// extend shows an arena that was mapped at base to the queues. The caller holds
+// the pool's lock.
+func (m *Mapping) extend(base uint64, n int) {
+	v := *m.view.Load()
+	v.bus = slices.Clone(v.bus)
+	v.add(base, n)
+	m.view.Store(&v)
+}
+
 // unmap unmaps all arenas. The caller holds the pool's lock.
 func (m *Mapping) unmap() error {
-	v := m.view.Swap(&View{})
-	if v == nil {
-		return nil
-	}
+	v := m.view.Swap(&View{first: m.pool.first, free: m.pool.owner})
 	var errs []error
-	for i, av := range v.arenas {
-		errs = append(errs, m.pool.arenas[i].unmapFor(m.mapper, av.base))
+	for i, base := range v.bus {
+		errs = append(errs, m.pool.arenas[i].unmapFor(m.mapper, base))
 	}
 	return errors.Join(errs...)
 }

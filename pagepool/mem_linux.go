@@ -16,7 +16,12 @@ const (
 	pagesSmall                 // of the system's page size
 )
 
-const hugePage = 2 << 20
+const (
+	hugePage = 2 << 20
+	// of 2 MiB, whatever the system's default is: with another size the kernel
+	// would round the length up and map over what lies behind the reservation
+	mapHuge = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_HUGETLB | unix.MAP_HUGE_2MB
+)
 
 // reservation is one piece of address space: records, a guard page, payload.
 type reservation struct {
@@ -76,13 +81,12 @@ func (r *reservation) commit(start, payload, rounded int, wantHuge bool) error {
 		}
 	}
 	at := unsafe.Pointer(&r.whole[start])
-	if wantHuge {
-		_, err := unix.MmapPtr(-1, 0, at, uintptr(rounded), unix.PROT_READ|unix.PROT_WRITE,
-			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_HUGETLB|unix.MAP_POPULATE)
+	if wantHuge && hugePagesFree(rounded) {
+		_, err := unix.MmapPtr(-1, 0, at, uintptr(rounded), unix.PROT_READ|unix.PROT_WRITE, mapHuge|unix.MAP_FIXED|unix.MAP_POPULATE)
 		if err == nil {
 			r.huge = true
 			r.payload = r.whole[start : start+rounded : start+rounded]
-		} else if _, err = unix.MmapPtr(-1, 0, at, uintptr(payload), unix.PROT_NONE,
+		} else if _, err = unix.MmapPtr(-1, 0, at, uintptr(rounded), unix.PROT_NONE,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_NORESERVE); err != nil {
 			// a failed MAP_FIXED may have removed what was there
 			return fmt.Errorf("reserve payload: %w", err)
@@ -105,6 +109,14 @@ func (r *reservation) commit(start, payload, rounded int, wantHuge bool) error {
 	}
 	r.locked = unix.Mlock(r.payload) == nil
 	return nil
+}
+
+// hugePagesFree says whether n bytes of huge pages can be had now. It asks for
+// them elsewhere, since a MAP_FIXED that fails may leave a hole in the
+// reservation, where a mapping of another thread can land.
+func hugePagesFree(n int) bool {
+	p, err := unix.MmapPtr(-1, 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, mapHuge)
+	return err == nil && unix.MunmapPtr(p, uintptr(n)) == nil
 }
 
 // release gives the address space back.

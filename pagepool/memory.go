@@ -25,9 +25,9 @@ func NewMemory(m Mapper, n, align int) (*Memory, error) {
 	mem, addr, err := m.AllocDMA(n, align)
 	switch {
 	case err == nil:
-		if len(mem) < n || addr%uint64(align) != 0 {
+		if !suits(mem, addr, n, align) {
 			return nil, errors.Join(
-				&Error{Op: "new memory", Err: fmt.Errorf("device gave %d bytes at %#x for %d aligned to %d", len(mem), addr, n, align)},
+				&Error{Op: "new memory", Err: misshapen(mem, addr, n, align)},
 				m.UnmapDMA(addr, len(mem)))
 		}
 		clear(mem[:n])
@@ -64,8 +64,11 @@ func (m *Memory) Close() error {
 	}
 	err := m.mapper.UnmapDMA(m.addr, n)
 	m.mapper, m.bytes = nil, nil
-	if m.local != nil && err == nil {
-		err = m.local.release()
+	if m.local != nil {
+		err = errors.Join(err, m.local.release())
 	}
-	return err
+	if err != nil {
+		return &Error{Op: "close memory", Err: err}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -17,7 +18,9 @@ type Pool struct {
 
 	mu       sync.Mutex
 	arenas   []*arena
-	free     []Handle // a stack; the most recently used is the warmest
+	first    unsafe.Pointer // the first record of the first arena
+	owner    Owner          // that of free buffers
+	free     []Handle       // a stack; the most recently used is the warmest
 	mappings map[*Mapping]bool
 	owners   []string
 	waiters  []chan<- struct{}
@@ -34,6 +37,8 @@ type config struct {
 	size     int
 	headroom int
 	kind     pageKind
+	// arenaBufs is the most buffers that an arena gets.
+	arenaBufs int
 }
 
 // Option is an option of [New].
@@ -66,9 +71,12 @@ func New(m Mapper, n int, opts ...Option) (*Pool, error) {
 	if cfg.headroom < 0 || cfg.headroom > cfg.size {
 		return nil, &Error{Op: "new", Err: fmt.Errorf("headroom %d of %d: %w", cfg.headroom, cfg.size, os.ErrInvalid)}
 	}
+	if cfg.arenaBufs == 0 {
+		cfg.arenaBufs = min(MaxArenaBufs, maxArenaBytes/stride(cfg.size))
+	}
 	p := &Pool{maker: m, cfg: cfg, mappings: map[*Mapping]bool{}, owners: []string{"pool", "application"}}
 	if err := p.Grow(n); err != nil {
-		return nil, err
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
@@ -84,32 +92,67 @@ func (p *Pool) Grow(n int) error {
 	if p.closed {
 		return &Error{Op: "grow", Err: ErrClosed}
 	}
-	most := min(MaxArenaBufs, maxArenaBytes/stride(p.cfg.size))
-	if n < 1 || n > most*(MaxArenas-len(p.arenas)) {
+	most := p.cfg.arenaBufs
+	// in arenas, since the number of buffers may not fit an int of 32 bits
+	if n < 1 || (n-1)/most >= MaxArenas-len(p.arenas) {
 		return &Error{Op: "grow", Err: fmt.Errorf("%d buffers: %w", n, os.ErrInvalid)}
 	}
 	for n > 0 {
 		k := min(n, most)
-		a, err := newArena(p.maker, len(p.arenas), k, p.cfg.size, p.cfg.kind)
+		a, err := newArena(p.maker, len(p.arenas), k, &p.cfg)
+		if err == nil {
+			err = p.adopt(a)
+		}
 		if err != nil {
 			return &Error{Op: fmt.Sprintf("arena of %d buffers", k), Err: err}
 		}
-		p.arenas = append(p.arenas, a)
-		var errs []error
-		for m := range p.mappings {
-			errs = append(errs, m.extend())
-		}
-		if err := errors.Join(errs...); err != nil {
-			// A device that does not reach the new arena refuses its buffers;
-			// none are given out.
-			return &Error{Op: "map a new arena", Err: err}
-		}
+		// room for all buffers, so that Free never allocates
+		p.free = slices.Grow(p.free, p.size()-len(p.free))
 		for i := k - 1; i >= 0; i-- {
-			p.free = append(p.free, Handle((len(p.arenas)-1)<<handleBits|i))
+			p.free = append(p.free, HandleOf(p.first, &a.records[i]))
 		}
+		p.wake()
 		n -= k
 	}
-	p.wake()
+	return nil
+}
+
+// adopt maps a for all devices of the pool and makes it an arena of the pool.
+// If a device does not reach it, it is given back: a queue must never have seen
+// a base of memory that is gone.
+func (p *Pool) adopt(a *arena) error {
+	first := unsafe.Pointer(&a.records[0])
+	if p.first == nil {
+		p.first = first
+		// No two pools of a process have their first record in the same page;
+		// 32 bits of its number tell apart what lies within 16 TiB.
+		p.owner = Owner(uint64(uintptr(first))>>12<<32 | holderPool)
+	}
+	// Handles are 32 bits, and so is the distance of any two records: all lie
+	// within 64 GiB in both directions.
+	const most = 1<<30 - MaxArenaBufs
+	if d := (int64(uintptr(first)) - int64(uintptr(p.first))) / RecordSize; d > most || d < -most {
+		return errors.Join(fmt.Errorf("the records lie %d records from those of the first arena", d), a.release())
+	}
+	for i := range a.records {
+		a.records[i].owner = p.owner
+	}
+	bases := make(map[*Mapping]uint64, len(p.mappings))
+	for m := range p.mappings {
+		base, err := a.mapFor(m.mapper)
+		if err != nil {
+			errs := []error{fmt.Errorf("map it: %w", err)}
+			for m, base := range bases {
+				errs = append(errs, a.unmapFor(m.mapper, base))
+			}
+			return errors.Join(append(errs, a.release())...)
+		}
+		bases[m] = base
+	}
+	for m, base := range bases {
+		m.extend(base, len(a.payload))
+	}
+	p.arenas = append(p.arenas, a)
 	return nil
 }
 
@@ -121,7 +164,7 @@ func (p *Pool) Attach(m Mapper) (*Mapping, error) {
 		return nil, &Error{Op: "attach", Err: ErrClosed}
 	}
 	mp := &Mapping{pool: p, mapper: m}
-	if err := mp.extend(); err != nil {
+	if err := mp.mapAll(); err != nil {
 		return nil, &Error{Op: "attach", Err: errors.Join(err, mp.unmap())}
 	}
 	p.mappings[mp] = true
@@ -135,6 +178,10 @@ func (p *Pool) BufSize() int { return p.cfg.size }
 func (p *Pool) Size() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.size()
+}
+
+func (p *Pool) size() int {
 	n := 0
 	for _, a := range p.arenas {
 		n += len(a.records)
@@ -145,11 +192,7 @@ func (p *Pool) Size() int {
 // InUse is the number of buffers that are not free. While queues run it is a
 // snapshot that may be a few buffers off.
 func (p *Pool) InUse() int {
-	n := 0
-	for _, c := range p.Holders() {
-		n += c
-	}
-	return n
+	return total(p.Holders())
 }
 
 // Holders counts the buffers that are not free by who holds them.
@@ -163,26 +206,24 @@ func (p *Pool) holders() map[string]int {
 	h := map[string]int{}
 	for _, a := range p.arenas {
 		for i := range a.records {
-			if o := a.records[i].owner; o != OwnerPool {
-				h[p.ownerName(o)]++
+			switch n := a.records[i].owner.holder(); {
+			case n == holderPool:
+			case n < len(p.owners):
+				h[p.owners[n]]++
+			default: // SetOwner with an Owner of another pool
+				h["unknown"]++
 			}
 		}
 	}
 	return h
 }
 
-func (p *Pool) ownerName(o Owner) string {
-	if int(o) < len(p.owners) {
-		return p.owners[o]
-	}
-	return fmt.Sprintf("owner %d", o)
-}
-
 // Memory says what the pool's payload lies in.
 func (p *Pool) Memory() MemoryInfo {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m := MemoryInfo{Arenas: len(p.arenas), Locked: true, Huge: true}
+	some := len(p.arenas) > 0
+	m := MemoryInfo{Arenas: len(p.arenas), Locked: some, Huge: some}
 	for _, a := range p.arenas {
 		m.Bytes += len(a.payload)
 		m.Locked = m.Locked && a.res.locked && a.own == nil
@@ -201,37 +242,17 @@ type MemoryInfo struct {
 	OfDevice bool // a device brought it
 }
 
-// Owner gives out a number for a holder of buffers.
+// Owner returns the holder of buffers that has this name in reports.
 func (p *Pool) Owner(name string) Owner {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, n := range p.owners {
-		if n == name {
-			return Owner(i)
-		}
+	// The pool's own number marks free buffers: no holder gets it.
+	i := 1 + slices.Index(p.owners[1:], name)
+	if i == holderPool {
+		i = len(p.owners)
+		p.owners = append(p.owners, name)
 	}
-	if len(p.owners) > 1<<16-1 {
-		return OwnerApplication
-	}
-	p.owners = append(p.owners, name)
-	return Owner(len(p.owners) - 1)
-}
-
-// buf returns the record of h. The caller holds the lock.
-func (p *Pool) buf(h Handle) *Buf { return &p.arenas[h>>handleBits].records[h&handleMask] }
-
-// handle returns the handle of b; ok is false when it is of another pool. The
-// caller holds the lock.
-func (p *Pool) handle(b *Buf) (h Handle, ok bool) {
-	if int(b.arena) >= len(p.arenas) {
-		return 0, false
-	}
-	rec := p.arenas[b.arena].records
-	d := uintptr(unsafe.Pointer(b)) - uintptr(unsafe.Pointer(unsafe.SliceData(rec)))
-	if d >= uintptr(len(rec))*RecordSize {
-		return 0, false
-	}
-	return Handle(int(b.arena)<<handleBits | int(d/RecordSize)), true
+	return p.owner.with(i)
 }
 
 // Alloc returns an empty buffer with the pool's headroom, or ErrEmpty or
@@ -258,9 +279,9 @@ func (p *Pool) AllocBatch(dst []*Buf) int {
 		n = 0
 	}
 	for i := range n {
-		b := p.buf(p.free[len(p.free)-1-i])
+		b := At(p.first, p.free[len(p.free)-1-i])
 		b.Reset(p.cfg.headroom)
-		b.owner = OwnerApplication
+		b.owner = p.owner.with(holderApplication)
 		dst[i] = b
 	}
 	p.free = p.free[:len(p.free)-n]
@@ -288,14 +309,14 @@ func (p *Pool) FreeBatch(bufs []*Buf) {
 
 func (p *Pool) freeChain(b *Buf) {
 	for b != nil {
-		h, ok := p.handle(b)
-		if !ok || b.owner == OwnerPool {
+		// Without arenas the record may be gone: it is not even looked at.
+		if p.arenas == nil || b.owner.pool() != p.owner.pool() || b.owner == p.owner {
 			p.misfreed.Add(1)
 			return
 		}
 		next := b.Next()
-		b.owner, b.next = OwnerPool, 0
-		p.push(h)
+		b.owner, b.next = p.owner, 0
+		p.push(HandleOf(p.first, b))
 		b = next
 	}
 }
@@ -326,17 +347,33 @@ func (p *Pool) take(dst []Handle) int {
 	return n
 }
 
-// give moves handles of buffers that are free back from a cache. On a closed
-// pool fresh of them were held when it closed.
-func (p *Pool) give(src []Handle, fresh int) {
+// give moves handles of buffers that are free back from a cache.
+func (p *Pool) give(src []Handle) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.free = append(p.free, src...)
 	if p.closed {
-		p.held -= fresh
+		// A cache marks buffers as free without the lock, so how many of them
+		// Close has counted as held is not known.
+		p.held = total(p.holders())
 		p.settle()
+		return
 	}
+	p.free = append(p.free, src...)
 	p.wake()
+}
+
+func total(holders map[string]int) int {
+	n := 0
+	for _, c := range holders {
+		n += c
+	}
+	return n
+}
+
+func (p *Pool) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
 }
 
 // NotifyFree sends to ch, without blocking, when a buffer has come back to the
@@ -386,14 +423,15 @@ func (p *Pool) Close() error {
 	p.closed = true
 	p.attention.Store(true)
 	held := p.holders()
-	for _, n := range held {
-		p.held += n
-	}
+	p.held = total(held)
 	p.wake()
 	if p.held > 0 {
 		return &LeakError{Holders: held}
 	}
-	return p.settle()
+	if err := p.settle(); err != nil {
+		return &Error{Op: "close", Err: err}
+	}
+	return nil
 }
 
 // settle gives the memory back when nobody holds a buffer of a closed pool any

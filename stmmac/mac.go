@@ -213,10 +213,10 @@ func (m *MAC) release() error {
 	m.dispatched.Wait()
 	// From here on no queue is inside a call, and none begins one.
 	for _, q := range m.rx {
-		q.end()
+		q.ring.End()
 	}
 	for _, q := range m.tx {
-		q.end()
+		q.ring.End()
 	}
 	if m.running {
 		if err := m.stop(); err != nil {

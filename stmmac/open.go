@@ -238,7 +238,11 @@ func (m *MAC) makeQueues(p Program, s *core.Setup) error {
 		owner := m.mapping.Pool().Owner(fmt.Sprintf("%s rx%d", m.name(), i))
 		ring := core.NewRxRing(m.hw.RxDescs(i, mem), m.mapping, owner, m.cfg.RxRing, lay, !m.cfg.StripFCS)
 		ring.Fill()
-		m.rx = append(m.rx, &RxQueue{waiter: newWaiter(m, i, core.EventRx), ring: ring, program: p})
+		q := &RxQueue{waiter: newWaiter(m, i, core.EventRx), ring: ring, program: p}
+		if p != nil {
+			ring.SetFilter(q.filter)
+		}
+		m.rx = append(m.rx, q)
 		s.Rx = append(s.Rx, mem)
 		s.RxTails = append(s.RxTails, ring.Tail())
 	}
@@ -249,8 +253,8 @@ func (m *MAC) makeQueues(p Program, s *core.Setup) error {
 			return err
 		}
 		owner := m.mapping.Pool().Owner(fmt.Sprintf("%s tx%d", m.name(), i))
-		ring := core.NewTxRing(m.hw.TxDescs(i, mem), m.mapping, owner, m.cfg.TxRing, maxFrame, l.MaxTxBuf, m.cfg.KeepTx)
-		q := &TxQueue{waiter: newWaiter(m, i, core.EventTx), ring: ring}
+		q := &TxQueue{waiter: newWaiter(m, i, core.EventTx)}
+		q.ring = core.NewTxRing(m.hw.TxDescs(i, mem), m.mapping, owner, m.cfg.TxRing, maxFrame, l.MaxTxBuf, m.cfg.KeepTx, q.fail)
 		q.shared = SharedTx{q: q, turn: make(chan struct{}, 1)}
 		m.tx = append(m.tx, q)
 		s.Tx = append(s.Tx, mem)

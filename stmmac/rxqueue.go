@@ -21,17 +21,7 @@ type RxQueue struct {
 // how many. It never blocks and does not allocate. The caller owns the buffers
 // and frees them to the MAC's pool or sends them. Frames that are damaged or
 // too long are dropped and counted.
-func (q *RxQueue) Recv(dst []*pagepool.Buf) int {
-	if !q.enter() {
-		return 0
-	}
-	n := q.ring.Recv(dst)
-	if q.program != nil && n > 0 {
-		n = q.filter(dst[:n])
-	}
-	q.leave()
-	return n
-}
+func (q *RxQueue) Recv(dst []*pagepool.Buf) int { return q.ring.Recv(dst) }
 
 // filter runs the program on bufs and moves the frames that pass to the front.
 func (q *RxQueue) filter(bufs []*pagepool.Buf) int {
@@ -50,7 +40,7 @@ func (q *RxQueue) filter(bufs []*pagepool.Buf) int {
 		default:
 			aborted++
 		}
-		q.ring.Drop(bufs[i : i+1])
+		q.mac.Pool().Free(b)
 	}
 	q.ring.CountVerdicts(dropped, aborted)
 	return pass
@@ -61,16 +51,12 @@ func (q *RxQueue) filter(bufs []*pagepool.Buf) int {
 // (ErrFatalBus, ErrGone). A queue whose ring ran out of buffers goes on when
 // one comes back to the pool.
 func (q *RxQueue) Wait(ctx context.Context) error {
-	return q.wait(ctx, "wait to receive", nil, func() (ready, starved bool) {
-		if q.ring.Ready() {
-			return true, false
-		}
-		q.ring.Refill()
-		if q.ring.Starved() {
+	return q.wait(ctx, "wait to receive", func() (ready, starved bool) {
+		ready, starved = q.ring.Look()
+		if starved {
 			q.mac.Pool().NotifyFree(q.wake)
-			return false, true
 		}
-		return false, false
+		return ready, starved
 	})
 }
 

@@ -24,61 +24,34 @@ type TxQueue struct {
 // (ErrFrameTooLong, ErrFrameTooShort, ErrForeignBuffer, ErrNotHeld) or the MAC
 // is closed (ErrClosed); the caller keeps src[n] and all behind it. Buffers
 // that were taken go back to the pool when the device is done with them.
-func (q *TxQueue) Send(src []*pagepool.Buf) (int, error) {
-	if !q.enter() {
-		return 0, q.err("send")
+func (q *TxQueue) Send(src []*pagepool.Buf) (int, error) { return q.ring.Send(src) }
+
+// fail makes the error of Send; nil asks why the ring has ended, which it may
+// not have: then another goroutine is inside a call.
+func (q *TxQueue) fail(err error) error {
+	if err == nil {
+		return q.err("send")
 	}
-	n, err := q.ring.Send(src)
-	q.leave()
-	if err != nil {
-		err = &Error{Op: "send", Dev: q.mac.cfg.Name, Err: err}
-	}
-	return n, err
+	return &Error{Op: "send", Dev: q.mac.cfg.Name, Err: err}
 }
 
 // Reap takes frames that the device has finished off the ring and returns how
 // many. With a dst of at least one they go to the caller, who owns them then;
 // with nil they go to the pool. Send does the latter by itself, unless the MAC
 // was opened with WithTxCompletions.
-func (q *TxQueue) Reap(dst []*pagepool.Buf) int {
-	if !q.enter() {
-		return 0
-	}
-	n := q.ring.Reap(dst)
-	q.leave()
-	return n
-}
+func (q *TxQueue) Reap(dst []*pagepool.Buf) int { return q.ring.Reap(dst) }
 
 // Space is how many buffers Send can take now.
-func (q *TxQueue) Space() int {
-	if !q.enter() {
-		return 0
-	}
-	n := q.ring.Space()
-	q.leave()
-	return n
-}
+func (q *TxQueue) Space() int { return q.ring.Space() }
 
 // Inflight is how many buffers are with the device or wait for Reap.
-func (q *TxQueue) Inflight() int {
-	if !q.enter() {
-		return 0
-	}
-	n := q.ring.Inflight()
-	q.leave()
-	return n
-}
+func (q *TxQueue) Inflight() int { return q.ring.Inflight() }
 
 // Wait blocks until the device has finished a frame that was not reaped, or
 // none is in flight. It returns an error when ctx ends (ctx.Err()), the MAC is
 // closed (ErrClosed), or the device failed (ErrFatalBus, ErrGone).
 func (q *TxQueue) Wait(ctx context.Context) error {
-	return q.wait(ctx, "wait to send", nil, q.look)
-}
-
-// look says whether Wait is over.
-func (q *TxQueue) look() (ready, starved bool) {
-	return q.ring.Inflight() == 0 || q.ring.Ready(), false
+	return q.wait(ctx, "wait to send", func() (ready, starved bool) { return q.ring.Look(), false })
 }
 
 // Stats returns the counts. Any goroutine may call it, also after Close.
@@ -119,5 +92,9 @@ func (s *SharedTx) Wait(ctx context.Context) error {
 		return &Error{Op: "wait to send", Dev: s.q.mac.cfg.Name, Err: ctx.Err()}
 	}
 	defer func() { <-s.turn }()
-	return s.q.wait(ctx, "wait to send", &s.mu, s.q.look)
+	return s.q.wait(ctx, "wait to send", func() (ready, starved bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.q.ring.Look(), false
+	})
 }

@@ -3,9 +3,6 @@ package stmmac
 import (
 	"context"
 	"errors"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gostmmac/gostmmac/mmio"
@@ -19,44 +16,17 @@ const starvedPoll = 10 * time.Millisecond
 // idlePoll is how often a queue without interrupts looks at its ring.
 const idlePoll = 50 * time.Microsecond
 
-// States of a queue. A queue is used by one goroutine at a time, and Close must
-// know when none is inside a call: its ring is then taken apart.
-const (
-	queueIdle uint32 = iota
-	queueBusy
-	queueEnded
-)
-
 // waiter is what both kinds of queue need to sleep and to end.
 type waiter struct {
 	mac    *MAC
 	ch     int
 	event  core.Events
-	state  atomic.Uint32
 	wake   chan struct{}
 	direct mmio.Interrupt // a vector that serves only this queue
 }
 
 func newWaiter(m *MAC, ch int, e core.Events) waiter {
 	return waiter{mac: m, ch: ch, event: e, wake: make(chan struct{}, 1)}
-}
-
-// enter begins a call. It fails when the MAC is closed, or when another
-// goroutine is inside a call.
-func (w *waiter) enter() bool { return w.state.CompareAndSwap(queueIdle, queueBusy) }
-
-// leave ends a call.
-func (w *waiter) leave() { w.state.Store(queueIdle) }
-
-// end waits for the call under way and keeps others from beginning. Calls are
-// short: none blocks.
-func (w *waiter) end() {
-	for !w.state.CompareAndSwap(queueIdle, queueEnded) {
-		if w.state.Load() == queueEnded {
-			return
-		}
-		runtime.Gosched()
-	}
 }
 
 // signal wakes the goroutine that sleeps, or keeps the next one from sleeping.
@@ -75,26 +45,14 @@ func (w *waiter) err(op string) error {
 	return w.mac.Err()
 }
 
-// wait sleeps until look finds something to do. look is called with lock held,
-// if there is one, and with the queue entered; starved says that no interrupt
+// wait sleeps until look finds something to do; starved says that no interrupt
 // can come.
-func (w *waiter) wait(ctx context.Context, op string, lock sync.Locker, look func() (ready, starved bool)) error {
-	check := func() (ready, starved bool) {
-		if lock != nil {
-			lock.Lock()
-			defer lock.Unlock()
-		}
-		if !w.enter() {
-			return false, false
-		}
-		defer w.leave()
-		return look()
-	}
+func (w *waiter) wait(ctx context.Context, op string, look func() (ready, starved bool)) error {
 	for {
 		if err := w.err(op); err != nil {
 			return err
 		}
-		if ready, _ := check(); ready {
+		if ready, _ := look(); ready {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -106,7 +64,7 @@ func (w *waiter) wait(ctx context.Context, op string, lock sync.Locker, look fun
 			w.mac.fail(op, err)
 			continue
 		}
-		ready, starved := check()
+		ready, starved := look()
 		if ready {
 			return nil
 		}

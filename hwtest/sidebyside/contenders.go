@@ -32,13 +32,18 @@ type loop interface {
 type contender struct {
 	name     string
 	open     func() (loop, error)
-	packages []string // import paths whose functions count as the driver
+	packages []string // import paths whose functions count: the driver, and the loop on it
+	loop     string   // the import path among them that has the loop
+	// most is how many instructions per packet the driver without the loop may take, by batch size, on amd64.
+	most map[int]float64
 }
 
 func contenders() []contender {
 	const module = "github.com/gostmmac/gostmmac/hwtest/sidebyside"
 	return []contender{
 		{name: "ixystyle", open: openIxystyle, packages: []string{module + "/ixystyle"}},
+		{name: "ours", open: openOurs, packages: oursPackages, loop: oursPackages[0],
+			most: map[int]float64{1: 400, 8: 190, 32: 170}},
 	}
 }
 

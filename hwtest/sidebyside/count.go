@@ -98,13 +98,22 @@ func countInstructions(ctx context.Context, table []contender, results []result,
 			return float64(int64(long-short)) / ((longRun - shortRun) * burst)
 		}
 		r.Functions = make(map[string]float64)
+		instructions := perPacket(totals[1], totals[0])
+		driver := instructions
+		inLoop := inPackages([]string{c.loop})
 		for fn, n := range runs[1] {
-			if v := perPacket(n, runs[0][fn]); v >= 0.01 {
+			v := perPacket(n, runs[0][fn])
+			if c.loop != "" && inLoop(fn) {
+				driver -= v
+			}
+			if v >= 0.01 {
 				r.Functions[fn] = v
 			}
 		}
-		instructions := perPacket(totals[1], totals[0])
 		r.Instructions = &instructions
+		if c.loop != "" {
+			r.Driver = &driver
+		}
 	}
 	return nil
 }

@@ -3,3 +3,12 @@ module github.com/gostmmac/gostmmac/hwtest/sidebyside
 go 1.26.3
 
 replace github.com/gostmmac/gostmmac => ../..
+
+require github.com/gostmmac/gostmmac v0.0.0
+
+require (
+	github.com/mattn/go-colorable v0.1.14 // indirect
+	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/rs/zerolog v1.35.1 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+)

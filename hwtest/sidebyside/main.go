@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -77,6 +78,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	r.Calibration = calibrate(r.Results, r.GOARCH)
+	r.Overspent = overspent(table, r.Results, r.GOARCH)
 
 	write := r.writeTable
 	if *asJSON {
@@ -84,6 +86,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err := write(stdout); err != nil {
 		fmt.Fprintln(stderr, "sidebyside:", err)
+		return 1
+	}
+	if len(r.Overspent) > 0 {
+		fmt.Fprintln(stderr, "sidebyside:", strings.Join(r.Overspent, "; "))
 		return 1
 	}
 	if c := r.Calibration; c != nil && !c.OK {

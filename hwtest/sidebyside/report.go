@@ -26,6 +26,8 @@ type result struct {
 	Ratio          float64  `json:"p25_ratio"` // to the first contender
 	AllocsPerRound uint64   `json:"allocs_per_round"`
 	Instructions   *float64 `json:"instructions_per_packet,omitempty"`
+	// Driver is Instructions without the loop that calls the driver, where the two can be told apart.
+	Driver *float64 `json:"driver_instructions_per_packet,omitempty"`
 	// Functions splits Instructions by symbol, without what is below 0.01.
 	Functions map[string]float64 `json:"functions,omitempty"`
 }
@@ -66,6 +68,24 @@ func calibrate(results []result, goarch string) *calibration {
 	return nil
 }
 
+// overspent names the contenders that take more instructions per packet than their limit. The limits are for x86-64.
+func overspent(table []contender, results []result, goarch string) []string {
+	if goarch != "amd64" {
+		return nil
+	}
+	var over []string
+	for _, c := range table {
+		for _, r := range results {
+			most, ok := c.most[r.Batch]
+			if ok && r.Contender == c.name && r.Driver != nil && *r.Driver > most {
+				over = append(over, fmt.Sprintf("the driver of %s at batch %d takes %.1f instructions per packet, more than %.0f",
+					c.name, r.Batch, *r.Driver, most))
+			}
+		}
+	}
+	return over
+}
+
 type report struct {
 	Set             string       `json:"set"`
 	GoVersion       string       `json:"go"`
@@ -78,6 +98,7 @@ type report struct {
 	Results         []result     `json:"results"`
 	CountsSkipped   string       `json:"counts_skipped,omitempty"` // why
 	Calibration     *calibration `json:"calibration,omitempty"`
+	Overspent       []string     `json:"overspent,omitempty"`
 }
 
 func (r *report) writeJSON(w io.Writer) error {
@@ -90,7 +111,7 @@ func (r *report) writeTable(w io.Writer) error {
 	fmt.Fprintf(w, "%s %s/%s, %d CPUs; rings of %d, bursts of %d, frames of %d bytes; %d slices of %d packets\n\n",
 		r.GoVersion, r.GOOS, r.GOARCH, r.CPUs, ringSize, r.Burst, frameSize, r.Rounds, r.PacketsPerSlice)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "batch\tcontender\tmin ns\tp25 ns\tmedian ns\tp25 ratio\tinsns/packet\tallocs/round\t")
+	fmt.Fprintln(t, "batch\tcontender\tmin ns\tp25 ns\tmedian ns\tp25 ratio\tinsns/packet\tdriver\tallocs/round\t")
 	for _, batch := range batches {
 		for _, res := range r.Results {
 			if res.Batch != batch {
@@ -100,8 +121,12 @@ func (r *report) writeTable(w io.Writer) error {
 			if res.Instructions != nil {
 				insns = fmt.Sprintf("%.1f", *res.Instructions)
 			}
-			fmt.Fprintf(t, "%d\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%s\t%d\t\n",
-				res.Batch, res.Contender, res.Min, res.P25, res.Median, res.Ratio, insns, res.AllocsPerRound)
+			driver := "-"
+			if res.Driver != nil {
+				driver = fmt.Sprintf("%.1f", *res.Driver)
+			}
+			fmt.Fprintf(t, "%d\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%s\t%s\t%d\t\n",
+				res.Batch, res.Contender, res.Min, res.P25, res.Median, res.Ratio, insns, driver, res.AllocsPerRound)
 		}
 	}
 	if err := t.Flush(); err != nil {

@@ -4,7 +4,9 @@ import (
 	"iter"
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 
+	"github.com/gostmmac/gostmmac/barrier"
 	"github.com/gostmmac/gostmmac/pagepool"
 )
 
@@ -37,27 +39,16 @@ const (
 	rxWhole  = RxFirst | RxLast
 )
 
-// RxDone is a finished receive descriptor, as a value: nothing of it is read
-// from the descriptor twice.
-type RxDone struct {
-	Len   uint32 // on the last descriptor: bytes of the whole frame
-	Flags RxFlags
-}
-
 // RxDescs is the descriptor ring of a receive channel in the format of a
 // generation. Slots are numbered from 0; ranges wrap at the end of the ring.
 type RxDescs interface {
-	// Done decodes the finished descriptors from slot first on, at most
-	// len(out), up to the first that the device still owns. It loads the OWN
-	// words of all before any other word of them.
-	Done(first uint32, out []RxDone) int
-	// Ready says whether the device has finished the descriptor of a slot.
-	Ready(slot uint32) bool
-	// Post gives the device the slots from first on, with the bus addresses of
-	// their buffers. When it returns the device may own them.
-	Post(first uint32, addr []uint64)
-	// Kick tells the device that all slots before tail are posted.
-	Kick(tail uint32)
+	Ring() Ring
+	// Status decodes the OWN word of a finished descriptor.
+	Status(own uint32) RxFlags
+	// Post gives the device buffers, a in the slots from first on and b, if there
+	// are some, from slot 0 on: the bodies, then the OWN words. When it returns
+	// the device may own them. The device writes from offset start of a chunk.
+	Post(first uint32, a, b []pagepool.Handle, v *pagepool.View, start int)
 }
 
 // RxStats counts what a receive queue did. All counts start at 0 when the MAC
@@ -80,7 +71,6 @@ type RxStats struct {
 	Dropped   uint64 // frames that the program dropped
 
 	NoBuffer uint64 // refills that found the pool empty
-	Refills  uint64 // doorbells
 }
 
 // All yields the counts by name.
@@ -91,7 +81,7 @@ func (s RxStats) All() iter.Seq2[string, uint64] {
 		{"dribble", s.Dribble}, {"receive", s.Receive}, {"other", s.Other},
 		{"length", s.Length}, {"oversize", s.Oversize}, {"truncated", s.Truncated}, {"context", s.Context},
 		{"aborted", s.Aborted}, {"dropped", s.Dropped},
-		{"no_buffer", s.NoBuffer}, {"refills", s.Refills},
+		{"no_buffer", s.NoBuffer},
 	}.all
 }
 
@@ -106,7 +96,7 @@ func (s RxStats) Drops() uint64 {
 type rxCounters struct {
 	packets, bytes                                          atomic.Uint64
 	crc, overflow, watchdog, giant, dribble, receive, other atomic.Uint64
-	length, oversize, truncated, context, noBuffer, refills atomic.Uint64
+	length, oversize, truncated, context, noBuffer          atomic.Uint64
 	aborted, dropped                                        atomic.Uint64
 }
 
@@ -122,11 +112,14 @@ type RxLayout struct {
 // RxRing is the driver's side of a receive queue. One goroutine at a time uses
 // it, except for Stats, Posted and Wake.
 type RxRing struct {
+	gate
 	descs   RxDescs
+	ring    Ring
 	mapping *pagepool.Mapping
 	view    *pagepool.View
 	cache   *pagepool.Cache
-	owner   pagepool.Owner
+	owner   pagepool.Owner // this ring
+	app     pagepool.Owner // whoever calls Recv
 
 	n         uint32 // slots
 	head      uint32 // the slot that finishes next
@@ -135,14 +128,23 @@ type RxRing struct {
 	threshold uint32 // empty slots that make a refill worth a doorbell
 	fcs       uint32 // bytes of FCS that the device leaves on a frame
 	maxLen    uint32 // longest frame as the device reports its length
-	lay       RxLayout
-	perFrame  uint32 // descriptors that the longest frame takes
+	fastLen   uint32 // longest frame in one buffer, without FCS
+
+	// As in Format, where they are one load nearer.
+	rxMask, rxWhole, lenMask uint32
+	lenShift                 uint8
+	lay                      RxLayout
+	start                    uint16 // lay.Start
+	perFrame                 uint32 // descriptors that the longest frame takes
+
+	// filter, if there is one, sees the frames that Recv is about to give out
+	// and returns how many it left, in front.
+	filter func([]*pagepool.Buf) int
 
 	handles []pagepool.Handle // what each slot holds; the shadow of the ring
 	chain   rxChain
 
-	done [MaxBatch]RxDone
-	addr [MaxBatch]uint64
+	snap [MaxBatch]uint32 // OWN words of the batch under way
 
 	c rxCounters
 }
@@ -159,92 +161,130 @@ type rxChain struct {
 // NewRxRing returns an empty ring of n slots.
 func NewRxRing(d RxDescs, m *pagepool.Mapping, owner pagepool.Owner, n int, lay RxLayout, keepsFCS bool) *RxRing {
 	r := &RxRing{
-		descs: d, mapping: m, view: m.View(), cache: m.NewCache(), owner: owner,
-		n: uint32(n), lay: lay, handles: make([]pagepool.Handle, n),
-		threshold: uint32(max(1, min(n/4, 16))),
+		descs: d, ring: d.Ring(),
+		mapping: m, view: m.View(), cache: m.Pool().NewCache(), owner: owner, app: m.View().Application(),
+		n: uint32(n), lay: lay, start: uint16(lay.Start), handles: make([]pagepool.Handle, n),
+		threshold: uint32(max(1, min(n/4, 64))),
 		perFrame:  uint32(max(1, (lay.MaxFrame+lay.Size-1)/lay.Size)),
 	}
 	if keepsFCS {
 		r.fcs = FCSLen
 	}
 	r.maxLen = uint32(lay.MaxFrame) - FCSLen + r.fcs
+	r.fastLen = min(uint32(lay.First), r.maxLen) - r.fcs
+	f := r.ring.Format
+	r.rxMask, r.rxWhole, r.lenMask, r.lenShift = f.RxMask, f.RxWhole, f.RxLen, f.RxLenShift
 	if lay.Single {
 		r.perFrame = 1
-	}
-	for i := range r.handles {
-		r.handles[i] = pagepool.NoHandle
 	}
 	return r
 }
 
 // Recv moves received frames to dst and returns how many. It never blocks. The
-// caller owns the buffers that it got.
+// caller owns the buffers that it got. One call does not go beyond the end of
+// the ring.
 func (r *RxRing) Recv(dst []*pagepool.Buf) int {
-	want := uint32(min(len(dst)*int(r.perFrame), MaxBatch))
-	n := 0
-	if want = min(want, r.posted); want > 0 {
-		k := r.descs.Done(r.head, r.done[:want])
-		n = r.deliver(dst, r.done[:k])
+	if !r.state.CompareAndSwap(gateOpen, gateBusy) {
+		return 0
+	}
+	want := uint32(len(dst))
+	if r.perFrame > 1 {
+		want = min(want, MaxBatch) * r.perFrame
+	}
+	want = min(want, MaxBatch, r.posted, r.n-r.head)
+	k := loadDone(r.ring.word(r.head), uintptr(r.ring.Format.Stride), &r.snap, want)
+	n := uint32(0)
+	if k > 0 {
+		// Orders the loads of the OWN words in loadDone before those of the
+		// frames by whoever gets them.
+		barrier.DMARead()
+		used := uint32(0)
+		if !r.chain.active {
+			n = r.whole(unsafe.Pointer(unsafe.SliceData(dst)), min(k, uint32(len(dst))))
+			used = n
+		}
+		if used < k {
+			n, used = r.rest(dst, used, k)
+		}
+		r.posted -= used
+		if r.head += used; r.head == r.n {
+			r.head = 0
+		}
 	}
 	if empty := r.n - 1 - r.posted; empty >= r.threshold || empty > 0 && n == 0 {
-		r.Refill()
+		r.refill()
 	}
-	return n
+	if r.filter != nil {
+		n = uint32(r.filter(dst[:n]))
+	}
+	r.leave()
+	return int(n)
 }
 
-// deliver takes finished descriptors off the ring until dst is full.
-func (r *RxRing) deliver(dst []*pagepool.Buf, done []RxDone) int {
+// whole gives out frames of one descriptor without an error, the common case,
+// of the first n finished descriptors, up to the first that is none, and
+// returns how many. There is room for n at to. It goes by pointers, in slices
+// whose bounds Recv knows.
+func (r *RxRing) whole(to unsafe.Pointer, n uint32) uint32 {
+	first := r.view.First()
+	h := unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.handles)), uintptr(r.head)*unsafe.Sizeof(pagepool.Handle(0)))
+	snap := unsafe.Pointer(&r.snap)
+	end := unsafe.Add(snap, uintptr(n)*unsafe.Sizeof(r.snap[0]))
+	shift := r.lenShift & 31
 	var bytes uint64
-	n, used := 0, 0
-	slot := r.head
-	limit := min(uint32(r.lay.First), r.maxLen)
-	for i := range done {
-		if n == len(dst) {
+	for snap != end {
+		own := *(*uint32)(snap)
+		// The length is the device's word: it is compared with what was posted
+		// before a slice is made of it. A length of 0 wraps.
+		size := own>>shift&r.lenMask - r.fcs
+		if own&r.rxMask != r.rxWhole || size-1 >= r.fastLen {
 			break
 		}
-		d := &done[i]
-		h := r.handles[slot]
-		if slot++; slot == r.n {
-			slot = 0
-		}
-		used++
-		b := r.view.Buf(h)
-		// A frame of one descriptor without an error, with no other under way:
-		// the common case. The length is the device's word, so it is compared
-		// with what was posted before a slice is made of it.
-		if d.Flags == rxWhole && d.Len-r.fcs-1 < limit-r.fcs && !r.chain.active {
-			b.Received(uint16(r.lay.Start), uint16(d.Len-r.fcs))
-			bytes += uint64(d.Len - r.fcs)
-			dst[n] = b
-			n++
+		b := pagepool.At(first, *(*pagepool.Handle)(h))
+		b.Received(r.start, uint16(size), r.app)
+		bytes += uint64(size)
+		// Buffers do not lie in the Go heap: stored as a number the pointer
+		// needs no write barrier of the garbage collector.
+		*(*uintptr)(to) = uintptr(unsafe.Pointer(b))
+		h, to = unsafe.Add(h, unsafe.Sizeof(pagepool.Handle(0))), unsafe.Add(to, unsafe.Sizeof(b))
+		snap = unsafe.Add(snap, unsafe.Sizeof(own))
+	}
+	done := uint32(uintptr(snap)-uintptr(unsafe.Pointer(&r.snap))) / 4
+	r.c.packets.Add(uint64(done))
+	r.c.bytes.Add(bytes)
+	return done
+}
+
+// rest takes k finished descriptors off the ring one by one, of which the first
+// n are frames in dst already, and stops when dst is full. It returns how many
+// frames dst has and how many descriptors are used.
+func (r *RxRing) rest(dst []*pagepool.Buf, n, k uint32) (frames, used uint32) {
+	hs := r.handles[r.head:][:k]
+	for used = n; used < k && int(n) < len(dst); used++ {
+		f := r.assemble(hs[used], r.snap[used])
+		if f == nil {
 			continue
 		}
-		if f := r.assemble(b, h, d); f != nil {
-			bytes += uint64(f.FrameLen())
-			dst[n] = f
-			n++
-		}
+		r.c.packets.Add(1)
+		r.c.bytes.Add(uint64(f.FrameLen()))
+		dst[n] = f
+		n++
 	}
-	r.head = slot
-	r.posted -= uint32(used)
-	if n > 0 {
-		r.c.packets.Add(uint64(n))
-		r.c.bytes.Add(bytes)
-	}
-	return n
+	return n, used
 }
 
 // assemble adds a descriptor's buffer to the frame under way and returns the
 // frame when it is complete and good. Buffers of frames that are not go back
 // to the pool.
-func (r *RxRing) assemble(b *pagepool.Buf, h pagepool.Handle, d *RxDone) *pagepool.Buf {
-	c := &r.chain
-	if d.Flags&RxContext != 0 {
+func (r *RxRing) assemble(h pagepool.Handle, own uint32) *pagepool.Buf {
+	b, c, flags := r.view.Buf(h), &r.chain, r.descs.Status(own)
+	length := own >> r.lenShift & r.lenMask
+	if flags&RxContext != 0 {
 		r.c.context.Add(1)
 		r.recycle(h)
 		return nil
 	}
-	if d.Flags&RxFirst != 0 {
+	if flags&RxFirst != 0 {
 		if c.active {
 			// The frame before lost its end in an overflow.
 			if !c.bad {
@@ -256,7 +296,7 @@ func (r *RxRing) assemble(b *pagepool.Buf, h pagepool.Handle, d *RxDone) *pagepo
 	} else if !c.active {
 		// The end of a frame whose start was lost: counted once, at its last
 		// descriptor.
-		if d.Flags&RxLast != 0 {
+		if flags&RxLast != 0 {
 			r.c.truncated.Add(1)
 		}
 		r.recycle(h)
@@ -267,22 +307,22 @@ func (r *RxRing) assemble(b *pagepool.Buf, h pagepool.Handle, d *RxDone) *pagepo
 	// whose share follows from the length of the frame. What a device reports
 	// in the length field of other descriptors differs between versions.
 	room := uint32(r.lay.Size)
-	if d.Flags&RxFirst != 0 {
+	if flags&RxFirst != 0 {
 		room = uint32(r.lay.First)
 	}
 	size := room
-	last := d.Flags&RxLast != 0
+	last := flags&RxLast != 0
 	switch {
 	case c.bad:
-	case last && d.Flags&RxErrors != 0:
-		r.countError(d.Flags)
+	case last && flags&RxErrors != 0:
+		r.countError(flags)
 		c.bad = true
 	case last:
-		size = d.Len - c.got // wraps if the length is less than what arrived
-		if d.Len <= r.fcs || size == 0 || size > room {
+		size = length - c.got // wraps if the length is less than what arrived
+		if length <= r.fcs || size == 0 || size > room {
 			r.c.length.Add(1)
 			c.bad = true
-		} else if d.Len > r.maxLen {
+		} else if length > r.maxLen {
 			r.c.oversize.Add(1)
 			c.bad = true
 		}
@@ -301,8 +341,7 @@ func (r *RxRing) assemble(b *pagepool.Buf, h pagepool.Handle, d *RxDone) *pagepo
 		return nil
 	}
 
-	b.Received(uint16(r.lay.Start), uint16(size))
-	b.SetOwner(r.owner)
+	b.Received(r.start, uint16(size), r.owner)
 	c.got += size
 	if c.head == nil {
 		c.head = b
@@ -327,7 +366,7 @@ func (r *RxRing) assemble(b *pagepool.Buf, h pagepool.Handle, d *RxDone) *pagepo
 	}
 	*c = rxChain{}
 	for p := f; p != nil; p = p.Next() {
-		p.SetOwner(pagepool.OwnerApplication)
+		p.SetOwner(r.app)
 	}
 	return f
 }
@@ -367,16 +406,16 @@ func (r *RxRing) dropChain() {
 	r.chain.head, r.chain.tail, r.chain.got = nil, nil, 0
 }
 
-// Refill posts buffers to the empty slots and rings the doorbell once. It
-// returns how many it posted.
-func (r *RxRing) Refill() int {
-	n := r.post()
-	if n > 0 {
-		r.c.refills.Add(1)
-		r.descs.Kick(r.tail)
+// refill posts buffers to the empty slots and rings the doorbell once.
+func (r *RxRing) refill() {
+	if r.post() > 0 {
+		r.ring.kick(r.tail)
 	}
-	return n
 }
+
+// SetFilter sets what sees received frames before Recv gives them out. It is
+// called before the ring is used.
+func (r *RxRing) SetFilter(f func([]*pagepool.Buf) int) { r.filter = f }
 
 // Fill posts buffers to all slots of a ring whose channel is not set up yet:
 // the tail register is left to the set-up.
@@ -393,13 +432,11 @@ func (r *RxRing) post() int {
 		return 0
 	}
 	first := r.tail
-	var got uint32
 	// The slots may wrap: the shadow is filled in two pieces at most.
-	if k := min(want, r.n-first); k > 0 {
-		got = uint32(r.cache.Take(r.handles[first : first+k]))
-		if got == k && want > k {
-			got += uint32(r.cache.Take(r.handles[:want-k]))
-		}
+	room := min(want, r.n-first)
+	got := uint32(r.cache.Take(r.handles[first:][:room], r.owner))
+	if got == room && want > room {
+		got += uint32(r.cache.Take(r.handles[:want-room], r.owner))
 	}
 	if got < want {
 		r.c.noBuffer.Add(1)
@@ -407,30 +444,30 @@ func (r *RxRing) post() int {
 	if got == 0 {
 		return 0
 	}
-	if v := r.mapping.View(); v != r.view {
-		r.view = v // the pool has grown
-		r.cache.Refresh(v)
+	r.view = r.mapping.View() // the pool may have grown
+	k := min(got, r.n-first)
+	r.descs.Post(first, r.handles[first:][:k], r.handles[:got-k], r.view, r.lay.Start)
+	if r.tail = first + got; r.tail >= r.n {
+		r.tail -= r.n
 	}
-	slot := first
-	for i := range got {
-		b := r.view.Buf(r.handles[slot])
-		b.SetOwner(r.owner)
-		r.addr[i] = r.view.Addr(b, r.lay.Start)
-		if slot++; slot == r.n {
-			slot = 0
-		}
-	}
-	r.descs.Post(first, r.addr[:got])
-	r.tail = slot
 	r.posted += got
 	return int(got)
 }
 
-// Ready says whether Recv has something to look at.
-func (r *RxRing) Ready() bool { return r.posted > 0 && r.descs.Ready(r.head) }
-
-// Starved says whether the device has no buffer to receive to.
-func (r *RxRing) Starved() bool { return r.posted == 0 }
+// Look says whether Recv has something to look at, and if not, after a refill,
+// whether the device has no buffer to receive to. Once the ring has ended it
+// says neither.
+func (r *RxRing) Look() (ready, starved bool) {
+	if !r.enter() {
+		return false, false
+	}
+	defer r.leave()
+	if r.posted > 0 && r.ring.own(r.head)&ownBit == 0 {
+		return true, false
+	}
+	r.refill()
+	return false, r.posted == 0
+}
 
 // Layout is where the device writes in a buffer.
 func (r *RxRing) Layout() RxLayout { return r.lay }
@@ -464,19 +501,20 @@ func (r *RxRing) CountVerdicts(dropped, aborted int) {
 	}
 }
 
-// Release gives all buffers back, including those that the device had: it must
-// have been stopped. The ring is then empty and starts at slot 0.
+// End waits for the call under way; later ones do nothing.
+func (r *RxRing) End() { r.end() }
+
+// Release gives all buffers of a ring that has ended back, including those that
+// the device had: it must have been stopped.
 func (r *RxRing) Release() {
 	r.dropChain()
 	r.chain = rxChain{}
 	for ; r.posted > 0; r.posted-- {
 		r.recycle(r.handles[r.head])
-		r.handles[r.head] = pagepool.NoHandle
 		if r.head++; r.head == r.n {
 			r.head = 0
 		}
 	}
-	r.head, r.tail = 0, 0
 	r.cache.Flush()
 }
 
@@ -489,6 +527,6 @@ func (r *RxRing) Stats() RxStats {
 		Dribble: c.dribble.Load(), Receive: c.receive.Load(), Other: c.other.Load(),
 		Length: c.length.Load(), Oversize: c.oversize.Load(), Truncated: c.truncated.Load(), Context: c.context.Load(),
 		Aborted: c.aborted.Load(), Dropped: c.dropped.Load(),
-		NoBuffer: c.noBuffer.Load(), Refills: c.refills.Load(),
+		NoBuffer: c.noBuffer.Load(),
 	}
 }

@@ -3,60 +3,52 @@ package core
 import (
 	"iter"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/gostmmac/gostmmac/pagepool"
 )
 
-// TxFlags are the neutral form of what a transmit descriptor asks for.
-type TxFlags uint32
-
-// Flags of a transmit descriptor to post.
-const (
-	TxFirst     TxFlags = 1 << iota // starts a frame
-	TxLast                          // ends a frame
-	TxInterrupt                     // tells the driver when it is done
-)
-
 // TxPost is a transmit descriptor to post.
 type TxPost struct {
-	Addr     uint64
-	Len      uint32 // bytes of this buffer
-	FrameLen uint32 // bytes of the frame, on its first descriptor
-	Flags    TxFlags
+	Addr uint64
+	Len  uint32 // bytes of this buffer, and TxInterrupt
+	Own  uint32 // the word with OWN, by the Format
 }
 
-// TxStatus is the neutral form of the status of a transmit descriptor.
-type TxStatus uint32
+// TxInterrupt in TxPost.Len asks for an interrupt when the descriptor is done.
+const TxInterrupt = 1 << 31
 
-// Bits of a finished transmit descriptor.
+// TxErrors are the neutral form of the errors of a sent frame.
+type TxErrors uint32
+
+// Errors of a sent frame.
 const (
-	TxDoneLast TxStatus = 1 << iota // ends a frame; only then the errors are valid
-	TxErrUnderflow
-	TxErrCollision // late or excessive collisions
-	TxErrCarrier   // no carrier or loss of carrier
+	TxErrUnderflow TxErrors = 1 << iota
+	TxErrCollision          // late or excessive collisions
+	TxErrCarrier            // no carrier or loss of carrier
 	TxErrDeferral
 	TxErrJabber
 	TxErrFlushed
 	TxErrChecksum
 	TxErrOther // the error summary without a known cause
-
-	TxErrors = TxErrUnderflow | TxErrCollision | TxErrCarrier | TxErrDeferral | TxErrJabber | TxErrFlushed |
-		TxErrChecksum | TxErrOther
 )
 
 // TxDescs is the descriptor ring of a transmit channel in the format of a
 // generation. Slots are numbered from 0; ranges wrap at the end of the ring.
 type TxDescs interface {
-	// Post gives the device the slots from first on: bodies, then the OWN words
-	// of all that do not start a frame, then those that do.
+	Ring() Ring
+	// Errors decodes the OWN word of a finished descriptor with an error.
+	Errors(own uint32) TxErrors
+	// PostWhole gives the device frames of one buffer each in the slots from
+	// first on, not beyond the end of the ring: bodies, then OWN words. The last
+	// of them interrupts when it is done.
+	PostWhole(first uint32, frames []*pagepool.Buf, v *pagepool.View)
+	// PostOne gives the device one frame of one buffer of n bytes, as PostWhole.
+	PostOne(slot uint32, addr uint64, n uint32)
+	// Post gives the device frames of any kind in the slots from first on:
+	// bodies, then the OWN words of all descriptors that do not start a frame,
+	// then those that do.
 	Post(first uint32, d []TxPost)
-	// Kick tells the device that all slots before tail are posted.
-	Kick(tail uint32)
-	// Done decodes the status of the finished descriptors from slot first on,
-	// at most len(out), up to the first that the device still owns.
-	Done(first uint32, out []TxStatus) int
-	// Ready says whether the device has finished the descriptor of a slot.
-	Ready(slot uint32) bool
 }
 
 // TxStats counts what a transmit queue did. All counts start at 0 when the MAC
@@ -74,8 +66,7 @@ type TxStats struct {
 	Checksum  uint64 // frames whose checksums could not be inserted
 	Other     uint64 // frames with an error summary and no cause
 
-	Refused   uint64 // frames that Send returned an error for
-	Doorbells uint64
+	Refused uint64 // frames that Send returned an error for
 }
 
 // All yields the counts by name.
@@ -84,7 +75,7 @@ func (s TxStats) All() iter.Seq2[string, uint64] {
 		{"packets", s.Packets}, {"bytes", s.Bytes}, {"done", s.Done},
 		{"underflow", s.Underflow}, {"collision", s.Collision}, {"carrier", s.Carrier}, {"deferral", s.Deferral},
 		{"jabber", s.Jabber}, {"flushed", s.Flushed}, {"checksum", s.Checksum}, {"other", s.Other},
-		{"refused", s.Refused}, {"doorbells", s.Doorbells},
+		{"refused", s.Refused},
 	}.all
 }
 
@@ -96,17 +87,20 @@ func (s TxStats) Errors() uint64 {
 type txCounters struct {
 	packets, bytes, done                                                         atomic.Uint64
 	underflow, collision, carrier, deferral, jabber, flushed, checksum, anyOther atomic.Uint64
-	refused, doorbells                                                           atomic.Uint64
+	refused                                                                      atomic.Uint64
 }
 
 // TxRing is the driver's side of a transmit queue. One goroutine at a time uses
 // it, except for Stats.
 type TxRing struct {
+	gate
 	descs   TxDescs
+	ring    Ring
 	mapping *pagepool.Mapping
 	view    *pagepool.View
 	cache   *pagepool.Cache
-	owner   pagepool.Owner
+	owner   pagepool.Owner // this ring
+	app     pagepool.Owner // whoever calls Send
 
 	n        uint32 // slots
 	clean    uint32 // the slot that finishes next
@@ -114,65 +108,143 @@ type TxRing struct {
 	inflight uint32 // slots that the device has, or has finished
 	maxFrame uint32 // longest frame in bytes, without FCS
 	maxBuf   uint32 // longest buffer in bytes
-	keep     bool   // finished frames are kept for Reap
+	oneLen   uint32 // the lesser of both, without the Ethernet header
+	keep     bool   // finished frames wait for Reap
+	reserve  uint32 // free slots below which Send reclaims finished ones
+
+	// fail makes the error of Send; nil asks why the ring has ended.
+	fail func(error) error
 
 	handles []pagepool.Handle // what each slot holds; the shadow of the ring
 
 	post [MaxBatch]TxPost
-	done [MaxBatch]TxStatus
 
 	c txCounters
 }
 
-// NewTxRing returns an empty ring of n slots.
-func NewTxRing(d TxDescs, m *pagepool.Mapping, owner pagepool.Owner, n, maxFrame, maxBuf int, keep bool) *TxRing {
-	return &TxRing{
-		descs: d, mapping: m, view: m.View(), cache: m.NewCache(), owner: owner,
-		n: uint32(n), maxFrame: uint32(maxFrame), maxBuf: uint32(maxBuf), keep: keep,
-		handles: make([]pagepool.Handle, n),
+// NewTxRing returns an empty ring of n slots. With keep Send reclaims nothing:
+// finished frames wait for Reap. fail wraps the errors of Send.
+func NewTxRing(d TxDescs, m *pagepool.Mapping, owner pagepool.Owner, n, maxFrame, maxBuf int, keep bool,
+	fail func(error) error) *TxRing {
+	r := &TxRing{
+		descs: d, ring: d.Ring(),
+		mapping: m, view: m.View(), cache: m.Pool().NewCache(), owner: owner, app: m.View().Application(),
+		n: uint32(n), maxFrame: uint32(maxFrame), maxBuf: uint32(maxBuf),
+		oneLen: uint32(min(maxFrame, maxBuf) - EthHeaderLen), reserve: uint32(n) / 4,
+		handles: make([]pagepool.Handle, n), fail: fail,
 	}
+	r.keep = keep
+	return r
 }
 
 // Space is how many more buffers Send can take.
-func (r *TxRing) Space() int { return int(r.n - 1 - r.inflight) }
+func (r *TxRing) Space() int {
+	if !r.enter() {
+		return 0
+	}
+	defer r.leave()
+	return int(r.n - 1 - r.inflight)
+}
 
 // Inflight is how many buffers are with the device.
-func (r *TxRing) Inflight() int { return int(r.inflight) }
+func (r *TxRing) Inflight() int {
+	if !r.enter() {
+		return 0
+	}
+	defer r.leave()
+	return int(r.inflight)
+}
 
 // Send takes a prefix of src and returns how many frames that was. With fewer
-// than len(src) and no error the ring is full for now; with an error src[n]
-// can never be sent, and the caller keeps it and those behind it.
+// than len(src) and no error the ring is full for now; with an error src[n] can
+// never be sent, or the ring has ended, and the caller keeps it and those
+// behind it.
 func (r *TxRing) Send(src []*pagepool.Buf) (int, error) {
-	if !r.keep && r.n-1-r.inflight < uint32(len(src))+r.n/4 {
+	if !r.state.CompareAndSwap(gateOpen, gateBusy) {
+		return 0, r.fail(nil)
+	}
+	if r.n-1-r.inflight < uint32(len(src))+r.reserve && !r.keep {
 		r.reclaim(nil)
 	}
-	space := min(r.n-1-r.inflight, MaxBatch)
-	slot := r.tail
-	var used uint32
+	if len(src) == 1 && r.inflight < r.n-1 && r.single(src[0], r.view.Arenas()) {
+		// A list of one is what network stacks send: it pays for no loop.
+		b := src[0]
+		size := uint32(b.Len())
+		b.SetOwner(r.owner)
+		r.handles[r.tail] = pagepool.HandleOf(r.view.First(), b)
+		r.descs.PostOne(r.tail, r.view.Bus()[b.Arena()]+b.Chunk()+uint64(b.Offset()), size)
+		r.kick(1, 1, uint64(size))
+		r.leave()
+		return 1, nil
+	}
+	want := min(uint32(len(src)), r.n-1-r.inflight, MaxBatch)
+	n, bytes := r.claim(unsafe.Pointer(unsafe.SliceData(src)), min(want, r.n-r.tail))
+	if n < want {
+		done, err := r.sendAny(src, int(n))
+		r.leave()
+		return done, err
+	}
+	if n > 0 {
+		r.descs.PostWhole(r.tail, src[:n], r.view)
+		r.kick(n, n, bytes)
+	}
+	r.leave()
+	return int(n), nil
+}
+
+// single says whether b is a frame of one buffer that can be sent.
+func (r *TxRing) single(b *pagepool.Buf, arenas int) bool {
+	// A length below that of the header wraps.
+	return b != nil && b.Owner() == r.app && !b.Chained() && uint32(b.Len())-EthHeaderLen <= r.oneLen && b.Arena() < arenas
+}
+
+// claim takes frames of one buffer, the common case, of the n at from, for the
+// slots from the tail on, up to the first frame that is none. It returns how
+// many and their bytes. It goes by pointers, in slices whose bounds Send knows.
+func (r *TxRing) claim(from unsafe.Pointer, n uint32) (uint32, uint64) {
+	first, arenas, start := r.view.First(), r.view.Arenas(), from
+	h := unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.handles)), uintptr(r.tail)*unsafe.Sizeof(pagepool.Handle(0)))
+	end := unsafe.Add(from, uintptr(n)*unsafe.Sizeof(from))
 	var bytes uint64
-	var err error
-	n := 0
-	for _, b := range src {
-		if used == space {
+	for from != end {
+		b := *(**pagepool.Buf)(from)
+		if !r.single(b, arenas) {
 			break
 		}
-		h, addr, ok := r.view.Lookup(b)
-		// A frame of one buffer: the common case. The limits hold for lengths
-		// of 0 too, since both sides are unsigned.
-		if size := uint32(b.Len()); ok && b.Next() == nil && b.Owner() == pagepool.OwnerApplication && size-EthHeaderLen <= r.maxFrame-EthHeaderLen && size <= r.maxBuf {
-			r.handles[slot] = h
-			b.SetOwner(r.owner)
-			p := &r.post[used]
-			p.Addr, p.Len, p.FrameLen, p.Flags = addr, size, size, TxFirst|TxLast
-			bytes += uint64(size)
-			if slot++; slot == r.n {
-				slot = 0
-			}
-			used++
-			n++
-			continue
-		}
-		k, size, e := r.gather(b, slot, used, space)
+		b.SetOwner(r.owner)
+		*(*pagepool.Handle)(h) = pagepool.HandleOf(first, b)
+		bytes += uint64(b.Len())
+		h, from = unsafe.Add(h, unsafe.Sizeof(pagepool.Handle(0))), unsafe.Add(from, unsafe.Sizeof(from))
+	}
+	return uint32((uintptr(from) - uintptr(start)) / unsafe.Sizeof(from)), bytes
+}
+
+// kick accounts for what was posted and rings the doorbell.
+func (r *TxRing) kick(frames, used uint32, bytes uint64) {
+	if r.tail += used; r.tail >= r.n {
+		r.tail -= r.n
+	}
+	r.inflight += used
+	r.c.packets.Add(uint64(frames))
+	r.c.bytes.Add(bytes)
+	r.ring.kick(r.tail)
+}
+
+// sendAny is Send for a batch in which not every frame has one buffer; the
+// first n have and are claimed.
+func (r *TxRing) sendAny(src []*pagepool.Buf, n int) (int, error) {
+	space := min(int(r.n-1-r.inflight), MaxBatch)
+	var bytes uint64
+	for i, b := range src[:n] {
+		_, addr, _ := r.view.Lookup(b)
+		size := uint32(b.Len())
+		r.post[i] = TxPost{Addr: addr, Len: size, Own: r.ring.Format.TxOwn | r.ring.Format.TxFirst | r.ring.Format.TxLast | size&r.ring.Format.TxFrameLen}
+		bytes += uint64(size)
+	}
+	used := n
+	var err error
+	for n < len(src) && used < space {
+		k, size, e := r.gather(src[n], used, space)
 		if e != nil {
 			r.c.refused.Add(1)
 			err = e
@@ -183,59 +255,57 @@ func (r *TxRing) Send(src []*pagepool.Buf) (int, error) {
 		}
 		bytes += uint64(size)
 		used += k
-		if slot += k; slot >= r.n {
-			slot -= r.n
-		}
 		n++
 	}
-	if n == 0 {
-		return 0, err
+	if n > 0 {
+		r.post[used-1].Len |= TxInterrupt
+		r.descs.Post(r.tail, r.post[:used])
+		r.kick(uint32(n), uint32(used), bytes)
 	}
-	r.post[used-1].Flags |= TxInterrupt
-	r.descs.Post(r.tail, r.post[:used])
-	r.tail = slot
-	r.inflight += used
-	r.c.packets.Add(uint64(n))
-	r.c.bytes.Add(bytes)
-	r.c.doorbells.Add(1)
-	r.descs.Kick(slot)
+	if err != nil {
+		err = r.fail(err)
+	}
 	return n, err
 }
 
-// gather prepares the descriptors of a frame of several buffers. It returns how
+// slot is where descriptor used of the batch goes.
+func (r *TxRing) slot(used int) int {
+	s := int(r.tail) + used
+	if s >= len(r.handles) {
+		s -= len(r.handles)
+	}
+	return s
+}
+
+// gather prepares the descriptors of one frame, whatever it is. It returns how
 // many there are, 0 if the ring has no room for them now, and the bytes of the
-// frame. Nothing of a frame that is refused stays behind: the slots are posted
-// only when Send has all of it.
-func (r *TxRing) gather(b *pagepool.Buf, slot, used, space uint32) (k, size uint32, err error) {
+// frame. Nothing of a frame that is refused stays behind: slots count only when
+// Send has posted them.
+func (r *TxRing) gather(b *pagepool.Buf, used, space int) (k int, size uint32, err error) {
 	if v := r.mapping.View(); v != r.view {
 		r.view = v // the pool has grown
-		r.cache.Refresh(v)
 	}
-	most := min(r.n-1, MaxBatch)
+	if b == nil {
+		return 0, 0, ErrFrameTooShort
+	}
+	most := min(int(r.n-1), MaxBatch)
 	for p := b; p != nil; p = p.Next() {
-		if k++; k > most {
-			return 0, 0, ErrFrameTooLong
-		}
-		n := uint32(p.Len())
-		if n == 0 {
-			return 0, 0, ErrFrameTooShort
-		}
-		if size += n; size > r.maxFrame || n > r.maxBuf {
-			return 0, 0, ErrFrameTooLong
-		}
 		h, addr, ok := r.view.Lookup(p)
-		if !ok {
+		n := uint32(p.Len())
+		switch k++; {
+		case !ok:
 			return 0, 0, ErrForeignBuffer
-		}
-		if p.Owner() != pagepool.OwnerApplication {
+		case p.Owner() != r.app:
 			return 0, 0, ErrNotHeld
+		case n == 0:
+			return 0, 0, ErrFrameTooShort
+		case k > most || size+n > r.maxFrame || n > r.maxBuf:
+			return 0, 0, ErrFrameTooLong
 		}
-		if used+k <= space {
-			r.handles[slot] = h
-			if slot++; slot == r.n {
-				slot = 0
-			}
-			r.post[used+k-1] = TxPost{Addr: addr, Len: n}
+		size += n
+		if at := used + k; at <= space {
+			r.handles[r.slot(at-1)] = h
+			r.post[at-1] = TxPost{Addr: addr, Len: n, Own: r.ring.Format.TxOwn}
 		}
 	}
 	if size < EthHeaderLen {
@@ -247,76 +317,97 @@ func (r *TxRing) gather(b *pagepool.Buf, slot, used, space uint32) (k, size uint
 	for p := b; p != nil; p = p.Next() {
 		if p.Owner() == r.owner { // linked twice into this frame
 			for q := b; q != p; q = q.Next() {
-				q.SetOwner(pagepool.OwnerApplication)
+				q.SetOwner(r.app)
 			}
 			return 0, 0, ErrNotHeld
 		}
 		p.SetOwner(r.owner)
 	}
-	r.post[used].Flags |= TxFirst
-	r.post[used].FrameLen = size
-	r.post[used+k-1].Flags |= TxLast
+	r.post[used].Own |= r.ring.Format.TxFirst | size&r.ring.Format.TxFrameLen
+	r.post[used+k-1].Own |= r.ring.Format.TxLast
 	return k, size, nil
-}
-
-// Check says why Send refuses a frame whatever the state of the ring, or nil.
-func (r *TxRing) Check(b *pagepool.Buf) error {
-	_, _, err := r.gather(b, r.tail, 0, 0)
-	return err
 }
 
 // Reap takes finished frames off the ring. With a dst it gives at most len(dst)
 // of them to the caller, who owns them then; without one all go back to the
 // pool. It returns how many frames it took.
-func (r *TxRing) Reap(dst []*pagepool.Buf) int { return r.reclaim(dst) }
+func (r *TxRing) Reap(dst []*pagepool.Buf) int {
+	if !r.enter() {
+		return 0
+	}
+	defer r.leave()
+	return r.reclaim(dst)
+}
 
 func (r *TxRing) reclaim(dst []*pagepool.Buf) int {
 	frames := 0
-	for r.inflight > 0 {
-		want := min(r.inflight, MaxBatch)
-		k := uint32(r.descs.Done(r.clean, r.done[:want]))
-		if k == 0 {
+	for dst == nil && r.inflight > 0 {
+		// A piece of the ring that does not wrap.
+		want := min(r.inflight, r.n-r.clean)
+		k, all, any := loadSent(r.ring.word(r.clean), uintptr(r.ring.Format.Stride), want)
+		if k == 0 || all&r.ring.Format.TxDoneLast == 0 || any&r.ring.Format.TxDoneErr != 0 {
 			break
 		}
-		// A frame is taken only when its last descriptor is done: its buffers
-		// stay together.
-		var whole uint32
-		for i, s := range r.done[:k] {
-			if s&TxDoneLast == 0 {
-				continue
-			}
-			if dst != nil {
-				if frames == len(dst) {
-					break
-				}
-				dst[frames] = r.link(r.clean+whole, uint32(i)+1-whole)
-			}
-			if s&TxErrors != 0 {
-				r.countError(s)
-			}
-			frames++
-			whole = uint32(i) + 1
-		}
-		if whole == 0 {
-			break
-		}
-		if dst == nil {
-			first := min(whole, r.n-r.clean)
-			r.cache.Put(r.handles[r.clean : r.clean+first])
-			r.cache.Put(r.handles[:whole-first])
-		}
-		if r.clean += whole; r.clean >= r.n {
-			r.clean -= r.n
-		}
-		r.inflight -= whole
-		if k < want || dst != nil && frames == len(dst) {
-			break
-		}
+		// Frames of one buffer without an error: the common case.
+		r.cache.Put(r.handles[r.clean : r.clean+k])
+		frames += int(k)
+		r.advance(k)
 	}
+	frames += r.finish(dst)
 	if frames > 0 {
 		r.c.done.Add(uint64(frames))
 	}
 	return frames
+}
+
+// advance takes k finished descriptors off the ring.
+func (r *TxRing) advance(k uint32) {
+	if r.clean += k; r.clean >= r.n {
+		r.clean -= r.n
+	}
+	r.inflight -= k
+}
+
+// finish takes finished frames of any kind off the ring, each when its last
+// descriptor is done, until dst is full.
+func (r *TxRing) finish(dst []*pagepool.Buf) int {
+	n, k := 0, uint32(0)
+	slot := r.clean
+	for k < r.inflight && (dst == nil || n < len(dst)) {
+		own := r.ring.own(slot)
+		if own&ownBit != 0 {
+			break
+		}
+		k++
+		if slot++; slot == r.n {
+			slot = 0
+		}
+		if own&r.ring.Format.TxDoneLast == 0 {
+			continue
+		}
+		if own&r.ring.Format.TxDoneErr != 0 {
+			r.countError(r.descs.Errors(own))
+		}
+		f := r.link(r.clean, k)
+		r.advance(k)
+		k = 0
+		if dst != nil {
+			dst[n] = f
+		} else {
+			r.free(f)
+		}
+		n++
+	}
+	return n
+}
+
+// free gives the buffers of a finished frame to the pool.
+func (r *TxRing) free(b *pagepool.Buf) {
+	for b != nil {
+		next := b.Next()
+		r.cache.Put([]pagepool.Handle{pagepool.HandleOf(r.view.First(), b)})
+		b = next
+	}
 }
 
 // link returns the frame that lies in k slots from slot on.
@@ -327,7 +418,7 @@ func (r *TxRing) link(slot, k uint32) *pagepool.Buf {
 			slot -= r.n
 		}
 		b := r.view.Buf(r.handles[slot])
-		b.SetOwner(pagepool.OwnerApplication)
+		b.SetOwner(r.app)
 		b.SetNext(nil)
 		if head == nil {
 			head = b
@@ -340,10 +431,10 @@ func (r *TxRing) link(slot, k uint32) *pagepool.Buf {
 	return head
 }
 
-func (r *TxRing) countError(s TxStatus) {
+func (r *TxRing) countError(s TxErrors) {
 	c := &r.c
 	for _, e := range []struct {
-		bit TxStatus
+		bit TxErrors
 		n   *atomic.Uint64
 	}{
 		{TxErrUnderflow, &c.underflow}, {TxErrCollision, &c.collision}, {TxErrCarrier, &c.carrier},
@@ -357,22 +448,25 @@ func (r *TxRing) countError(s TxStatus) {
 	}
 }
 
-// Ready says whether Reap has something to look at.
-func (r *TxRing) Ready() bool { return r.inflight > 0 && r.descs.Ready(r.clean) }
-
-// Tail is the slot that the tail register names.
-func (r *TxRing) Tail() uint32 { return r.tail }
-
-// Release gives all buffers back, including those that the device had: it must
-// have been stopped. The ring is then empty and starts at slot 0.
-func (r *TxRing) Release() {
-	for ; r.inflight > 0; r.inflight-- {
-		r.cache.Put(r.handles[r.clean : r.clean+1])
-		if r.clean++; r.clean == r.n {
-			r.clean = 0
-		}
+// Look says whether Reap has something to look at, or nothing is in flight.
+// Once the ring has ended it says no.
+func (r *TxRing) Look() bool {
+	if !r.enter() {
+		return false
 	}
-	r.clean, r.tail = 0, 0
+	defer r.leave()
+	return r.inflight == 0 || r.ring.own(r.clean)&ownBit == 0
+}
+
+// End waits for the call under way; later ones do nothing.
+func (r *TxRing) End() { r.end() }
+
+// Release gives all buffers of a ring that has ended back, including those that
+// the device had: it must have been stopped.
+func (r *TxRing) Release() {
+	for ; r.inflight > 0; r.advance(1) {
+		r.cache.Put(r.handles[r.clean : r.clean+1])
+	}
 	r.cache.Flush()
 }
 
@@ -384,6 +478,6 @@ func (r *TxRing) Stats() TxStats {
 		Underflow: c.underflow.Load(), Collision: c.collision.Load(), Carrier: c.carrier.Load(),
 		Deferral: c.deferral.Load(), Jabber: c.jabber.Load(), Flushed: c.flushed.Load(),
 		Checksum: c.checksum.Load(), Other: c.anyOther.Load(),
-		Refused: c.refused.Load(), Doorbells: c.doorbells.Load(),
+		Refused: c.refused.Load(),
 	}
 }

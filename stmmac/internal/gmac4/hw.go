@@ -135,20 +135,25 @@ func (h *HW) Reset(ctx context.Context) error {
 	}
 }
 
-func ringPointer(m core.RingMemory) (p unsafe.Pointer, n, base uint32) {
-	return unsafe.Pointer(unsafe.SliceData(m.Mem.Bytes())), uint32(m.N), uint32(m.Mem.Addr())
+// ring describes a ring whose tail pointer is the register tail of channel ch.
+// The doorbell contains the barrier that orders the stores of the OWN words
+// before that of the tail.
+func (h *HW) ring(ch int, tail mmio.Reg[uint32], m core.RingMemory) ring {
+	slots := unsafe.Pointer(unsafe.SliceData(m.Mem.Bytes()))
+	return ring{slots: slots, n: uint32(m.N), core: core.Ring{
+		Format: &format, Words: unsafe.Add(slots, des3),
+		Bell: mmio.NewDoorbell(h.ch[ch].regs, uint32(tail)), Base: uint32(m.Mem.Addr()), Step: descSize,
+	}}
 }
 
 // RxDescs implements core.Hardware.
 func (h *HW) RxDescs(ch int, m core.RingMemory) core.RxDescs {
-	p, n, base := ringPointer(m)
-	return &rxDescs{ring: p, n: n, base: base, ch: h.ch[ch].regs}
+	return &rxDescs{h.ring(ch, gmac4reg.DMACHRxDescTailPointer, m)}
 }
 
 // TxDescs implements core.Hardware.
 func (h *HW) TxDescs(ch int, m core.RingMemory) core.TxDescs {
-	p, n, base := ringPointer(m)
-	return &txDescs{ring: p, n: n, base: base, ch: h.ch[ch].regs}
+	return &txDescs{h.ring(ch, gmac4reg.DMACHTxDescTailPointer, m)}
 }
 
 // SetFilter implements core.Hardware.

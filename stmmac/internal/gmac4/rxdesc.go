@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/gostmmac/gostmmac/barrier"
-	"github.com/gostmmac/gostmmac/mmio"
+	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac/internal/core"
 	"github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 )
@@ -17,54 +17,41 @@ const (
 	des3     = 12
 )
 
-// rxDescs is a receive ring in memory. It implements core.RxDescs.
-type rxDescs struct {
-	ring unsafe.Pointer // slot 0; outside the Go heap
-	n    uint32
-	base uint32 // low word of the bus address of slot 0
-	ch   mmio.Region
+// format says how to read DES3.
+var format = core.Format{
+	Stride: descSize,
+
+	RxMask:  uint32(gmac4reg.RxFD | gmac4reg.RxLD | gmac4reg.RxCTXT | gmac4reg.RxES),
+	RxWhole: uint32(gmac4reg.RxFD | gmac4reg.RxLD),
+	RxLen:   uint32(gmac4reg.RxPL),
+
+	TxFirst: uint32(gmac4reg.TxFD), TxLast: uint32(gmac4reg.TxLD), TxOwn: uint32(gmac4reg.TxOWN),
+	TxFrameLen: uint32(gmac4reg.TxFL),
+	TxDoneLast: uint32(gmac4reg.TxLD), TxDoneErr: uint32(gmac4reg.TxES),
 }
+
+// ring is a descriptor ring in memory.
+type ring struct {
+	slots unsafe.Pointer // outside the Go heap
+	n     uint32
+	core  core.Ring
+}
+
+// Ring implements core.RxDescs and core.TxDescs.
+func (r *ring) Ring() core.Ring { return r.core }
+
+func (r *ring) at(slot uint32) unsafe.Pointer {
+	return unsafe.Add(r.slots, uintptr(slot)*descSize)
+}
+
+// rxDescs is a receive ring. It implements core.RxDescs.
+type rxDescs struct{ ring }
 
 var _ core.RxDescs = (*rxDescs)(nil)
 
-func slotAt(ring unsafe.Pointer, i uint32) unsafe.Pointer {
-	return unsafe.Add(ring, uintptr(i)*descSize)
-}
-
-// Done implements core.RxDescs.
-func (r *rxDescs) Done(first uint32, out []core.RxDone) int {
-	want := uint32(len(out))
-	k := min(want, r.n-first)
-	got := countDone(slotAt(r.ring, first), k)
-	if got == k && want > k {
-		got += countDone(r.ring, want-k)
-	}
-	if got == 0 {
-		return 0
-	}
-	// Orders the loads of the OWN words in countDone before those of the
-	// lengths below and of the frames by whoever gets them.
-	barrier.DMARead()
-	d, end := slotAt(r.ring, first), slotAt(r.ring, r.n)
-	for i := range out[:got] {
-		d3 := gmac4reg.RDES3(*(*uint32)(unsafe.Add(d, des3)))
-		o := &out[i]
-		o.Len = gmac4reg.RxPL.Get(d3)
-		// FD and LD are neighbours, as RxFirst and RxLast are in reverse.
-		f := core.RxFlags(d3>>29&1 | d3>>27&2)
-		if d3&(gmac4reg.RxES|gmac4reg.RxCTXT) != 0 {
-			f |= rxOdd(d3)
-		}
-		o.Flags = f
-		if d = unsafe.Add(d, descSize); d == end {
-			d = r.ring
-		}
-	}
-	return int(got)
-}
-
-// rxOdd decodes what a descriptor of a good frame does not have.
-func rxOdd(d3 gmac4reg.RDES3) core.RxFlags {
+// Status implements core.RxDescs.
+func (r *rxDescs) Status(own uint32) core.RxFlags {
+	d3 := gmac4reg.RDES3(own)
 	if d3&gmac4reg.RxCTXT != 0 {
 		return core.RxContext
 	}
@@ -73,6 +60,7 @@ func rxOdd(d3 gmac4reg.RDES3) core.RxFlags {
 		bit  gmac4reg.RDES3
 		flag core.RxFlags
 	}{
+		{gmac4reg.RxFD, core.RxFirst}, {gmac4reg.RxLD, core.RxLast},
 		{gmac4reg.RxCE, core.RxErrCRC}, {gmac4reg.RxOE, core.RxErrOverflow}, {gmac4reg.RxRWT, core.RxErrWatchdog},
 		{gmac4reg.RxGP, core.RxErrGiant}, {gmac4reg.RxDE, core.RxErrDribble}, {gmac4reg.RxRE, core.RxErrReceive},
 	} {
@@ -80,62 +68,45 @@ func rxOdd(d3 gmac4reg.RDES3) core.RxFlags {
 			f |= e.flag
 		}
 	}
-	if f == 0 {
-		f = core.RxErrOther
+	// The causes count only where the summary says so.
+	if d3&gmac4reg.RxES == 0 {
+		f &^= core.RxErrors
+	} else if f&core.RxErrors == 0 {
+		f |= core.RxErrOther
 	}
 	return f
 }
 
-// Ready implements core.RxDescs.
-func (r *rxDescs) Ready(slot uint32) bool {
-	return barrier.LoadOwn((*uint32)(unsafe.Add(slotAt(r.ring, slot), des3)))&uint32(gmac4reg.RxOWN) == 0
-}
-
 // Post implements core.RxDescs.
-func (r *rxDescs) Post(first uint32, addr []uint64) {
-	k := min(uint32(len(addr)), r.n-first)
-	writeRxBodies(slotAt(r.ring, first), addr[:k])
-	writeRxBodies(r.ring, addr[k:])
+func (r *rxDescs) Post(first uint32, a, b []pagepool.Handle, v *pagepool.View, start int) {
+	at := r.at(first)
+	writeRxBodies(at, a, v.First(), v.Bus(), start)
+	if len(b) > 0 {
+		writeRxBodies(r.slots, b, v.First(), v.Bus(), start)
+	}
 	// Orders the loads that the buffers' last users made of their bytes, and
 	// the stores of the bodies above, before the stores of the OWN words: the
 	// device may overwrite a buffer as soon as it sees OWN.
 	barrier.DMARelease()
-	giveRx(slotAt(r.ring, first), k)
-	giveRx(r.ring, uint32(len(addr))-k)
-}
-
-// Kick implements core.RxDescs. The store contains the barrier that orders the
-// stores of the OWN words before that of the tail.
-func (r *rxDescs) Kick(tail uint32) {
-	gmac4reg.DMACHRxDescTailPointer.Store(r.ch, r.base+tail*descSize)
-}
-
-// The functions below are leaves that do nothing but access descriptors. They
-// are not inlined, so that the compiler cannot merge or move their accesses,
-// and a test disassembles them.
-
-// countDone loads the OWN words of up to n descriptors and returns how many
-// come before the first that the device owns.
-//
-//go:noinline
-func countDone(d unsafe.Pointer, n uint32) uint32 {
-	for i := range n {
-		if *(*uint32)(unsafe.Add(d, des3))&uint32(gmac4reg.RxOWN) != 0 {
-			return i
-		}
-		d = unsafe.Add(d, descSize)
+	giveRx(at, len(a))
+	if len(b) > 0 {
+		giveRx(r.slots, len(b))
 	}
-	return n
 }
+
+// The functions below are leaves that do nothing but store to descriptors. They
+// are not inlined, so that the compiler cannot merge or move their stores, and
+// a test disassembles them.
 
 // writeRxBodies stores all words but the last of a receive descriptor for each
-// address.
+// buffer: the address of offset start of its chunk. The device ignores the
+// second buffer, whose words are 2 and the lower part of 3, without BUF2V.
 //
 //go:noinline
-func writeRxBodies(d unsafe.Pointer, addr []uint64) {
-	for _, a := range addr {
-		*(*uint32)(unsafe.Add(d, des0)) = uint32(a)
-		*(*uint32)(unsafe.Add(d, des0+4)) = uint32(a >> 32)
+func writeRxBodies(d unsafe.Pointer, hs []pagepool.Handle, first unsafe.Pointer, bus []uint64, start int) {
+	for _, h := range hs {
+		b := pagepool.At(first, h)
+		*(*uint64)(unsafe.Add(d, des0)) = bus[b.Arena()] + b.Chunk() + uint64(start)
 		*(*uint32)(unsafe.Add(d, des2)) = 0
 		d = unsafe.Add(d, descSize)
 	}
@@ -144,8 +115,8 @@ func writeRxBodies(d unsafe.Pointer, addr []uint64) {
 // giveRx stores the OWN words of n receive descriptors.
 //
 //go:noinline
-func giveRx(d unsafe.Pointer, n uint32) {
-	for range n {
+func giveRx(d unsafe.Pointer, n int) {
+	for ; n > 0; n-- {
 		*(*uint32)(unsafe.Add(d, des3)) = uint32(gmac4reg.RxOWN | gmac4reg.RxIOC | gmac4reg.RxBUF1V)
 		d = unsafe.Add(d, descSize)
 	}

@@ -1,8 +1,6 @@
 package gmac4
 
 import (
-	"math/bits"
-
 	"github.com/gostmmac/gostmmac/stmmac/internal/core"
 	"github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 )
@@ -211,6 +209,3 @@ func (h *HW) summary(e gmac4reg.CHInterrupt) gmac4reg.CHInterrupt {
 	}
 	return e
 }
-
-// burstLensValid says whether n is a sum of allowed burst lengths.
-func burstLensValid(n int) bool { return n >= 0 && n&3 == 0 && bits.Len(uint(n)) <= 9 }

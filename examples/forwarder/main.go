@@ -1,0 +1,250 @@
+// Command forwarder forwards Ethernet frames between two MACs, both ways and
+// without a copy.
+//
+//	forwarder                       two simulated MACs with a traffic generator, 10 s
+//	forwarder -a ADDR -b ADDR       other devices, see package stmmac/bus
+//	forwarder -mtu 9000 -a sim:gmac4,wire=pcap,in=A.pcap -b sim:gmac4,wire=pcap,out=B.pcap
+//
+// It prints a line a second and a table at the end. With the generator, each
+// frame has to come out at the other side, once, unchanged and in order. The
+// exit status is 0 if all did, 1 if a frame was lost, changed, duplicated or
+// reordered or a device or file failed, and 2 if the flags are wrong or a
+// device cannot be opened. ^C and SIGTERM end it like -duration does; a second
+// ^C kills it.
+//
+//	-a, -b ADDR      the devices
+//	-duration D      how long to forward, default 10s; no limit if -count or a
+//	                 capture file ends it and -duration is not given; 0 is no limit
+//	-count N         end after N frames in each direction
+//	-json            print one JSON object on stdout, and the lines on stderr
+//	-queues N        queues of each MAC, 1 to 8; receive queue i of one side is
+//	                 forwarded to transmit queue i of the other
+//	-batch N         frames a call, 1 to 256, default 32
+//	-poll            do not sleep when there is nothing to do
+//	-cpu N           bind the forwarding threads to CPUs, from N on (Linux)
+//	-mtu N           46 to 9000 bytes, default 1500
+//	-sizes N,N,...   frame sizes of the generator in bytes without FCS; the
+//	                 default is a mix of short, middle and full-size frames
+//	-fault RATES     damage frames at both wires: drop=1e-4,crc=…,corrupt=…,
+//	                 dup=…,reorder=…
+//	-learn           forward like a bridge (IEEE 802.1D): a frame for a station
+//	                 that is known on the side it came from stays there
+//	-cpuprofile FILE write a CPU profile
+//
+// Start reading at worker.run in forward.go: it is the loop. devices.go opens
+// what it needs, finish.go says when it ends and what is still on its way then,
+// learn.go is the table of -learn.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gostmmac/gostmmac/stmmac"
+	"github.com/gostmmac/gostmmac/stmmac/bus"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second signal kills
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Exit statuses.
+const (
+	exitOK = iota
+	exitFailed
+	exitUsage
+)
+
+// run is the command without the process.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+	cfg, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintln(stderr, "forwarder:", err)
+		return exitUsage
+	}
+	if cfg.profile != "" {
+		stopProfile, err := profile(cfg.profile)
+		if err != nil {
+			fmt.Fprintln(stderr, "forwarder: -cpuprofile:", err)
+			return exitUsage
+		}
+		defer func() {
+			if err := stopProfile(); err != nil {
+				fmt.Fprintln(stderr, "forwarder: -cpuprofile:", err)
+				code = max(code, exitFailed)
+			}
+		}()
+	}
+	f, err := open(ctx, cfg, bus.NewOpener())
+	if err != nil {
+		fmt.Fprintln(stderr, "forwarder:", err)
+		if h := hint(err); h != "" {
+			fmt.Fprintln(stderr, "forwarder:", h)
+		}
+		return exitUsage
+	}
+	live := stdout
+	if cfg.json {
+		live = stderr
+	}
+	res := f.run(ctx, live)
+	for _, e := range res.Errors {
+		fmt.Fprintln(stderr, "forwarder:", e)
+	}
+	print := res.table
+	if cfg.json {
+		print = res.json
+	}
+	if err := print(stdout); err != nil {
+		fmt.Fprintln(stderr, "forwarder: write the result:", err)
+		return exitFailed
+	}
+	if !res.good() {
+		return exitFailed
+	}
+	return exitOK
+}
+
+// config is what the flags say.
+type config struct {
+	addr     [2]string
+	duration time.Duration // 0: no limit
+	timed    bool          // -duration was given
+	count    uint64        // 0: no limit
+	json     bool
+	queues   int
+	batch    int
+	poll     bool
+	cpu      int // -1: any
+	mtu      int
+	sizes    []int // nil: a mix
+	fault    string
+	learn    bool
+	profile  string
+}
+
+func parse(args []string, stderr io.Writer) (*config, error) {
+	const simulated = "sim:gmac4,wire=gen:loop"
+	c := new(config)
+	fs := flag.NewFlagSet("forwarder", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&c.addr[0], "a", simulated, "`address` of device A")
+	fs.StringVar(&c.addr[1], "b", simulated, "`address` of device B")
+	fs.DurationVar(&c.duration, "duration", 10*time.Second, "how long to forward; 0 is no limit")
+	fs.Uint64Var(&c.count, "count", 0, "end after so many `frames` in each direction")
+	fs.BoolVar(&c.json, "json", false, "print one JSON object")
+	fs.IntVar(&c.queues, "queues", 1, "queues of each MAC, 1 to 8")
+	fs.IntVar(&c.batch, "batch", 32, "frames a call, 1 to 256")
+	fs.BoolVar(&c.poll, "poll", false, "do not sleep when there is nothing to do")
+	fs.IntVar(&c.cpu, "cpu", -1, "bind the forwarding threads to CPUs, from this `number` on")
+	fs.IntVar(&c.mtu, "mtu", 1500, "longest payload in `bytes`, 46 to 9000")
+	sizes := fs.String("sizes", "", "frame sizes of the generator: `bytes,bytes,...`")
+	fs.StringVar(&c.fault, "fault", "", "damage frames at both wires: `rates` as in drop=1e-4,dup=1e-3")
+	fs.BoolVar(&c.learn, "learn", false, "forward like a bridge that learns addresses")
+	fs.StringVar(&c.profile, "cpuprofile", "", "write a CPU profile to this `file`")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fs.SetOutput(stderr)
+			fs.Usage()
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w; -h lists the flags", err)
+	}
+	counted := false
+	fs.Visit(func(f *flag.Flag) {
+		c.timed = c.timed || f.Name == "duration"
+		counted = counted || f.Name == "count"
+	})
+	if c.timed {
+		c.timed = c.duration > 0
+	} else if counted {
+		c.duration = 0
+	}
+	for _, r := range []struct {
+		ok   bool
+		text string
+	}{
+		{fs.NArg() == 0, fmt.Sprintf("unexpected argument %q", fs.Arg(0))},
+		{c.duration >= 0, "-duration is negative"},
+		{!counted || c.count > 0 && c.count < 1<<63, "-count is not above 0"},
+		{c.queues >= 1 && c.queues <= 8, "-queues is not 1 to 8"},
+		{c.batch >= 1 && c.batch <= stmmac.MaxBatch, fmt.Sprintf("-batch is not 1 to %d", stmmac.MaxBatch)},
+		{c.cpu >= -1, "-cpu is not a CPU number"},
+		{c.mtu >= 46 && c.mtu <= 9000, "-mtu is not 46 to 9000"},
+	} {
+		if !r.ok {
+			return nil, fmt.Errorf("%s; -h lists the flags", r.text)
+		}
+	}
+	return c, c.parseSizes(*sizes)
+}
+
+// parseSizes reads -sizes. The default is the mix of 7 short, 4 middle and 1
+// full-size frames that router tests call IMIX.
+func (c *config) parseSizes(s string) error {
+	longest := max(c.mtu+etherHeader, minFrame)
+	if s == "" {
+		c.sizes = slices.Concat(slices.Repeat([]int{minFrame}, 7), slices.Repeat([]int{min(590, longest)}, 4), []int{longest})
+		return nil
+	}
+	for text := range strings.SplitSeq(s, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < minFrame || n > longest {
+			return fmt.Errorf("-sizes: %q is not %d to %d bytes, the longest at -mtu %d", text, minFrame, longest, c.mtu)
+		}
+		c.sizes = append(c.sizes, n)
+	}
+	return nil
+}
+
+// minFrame is the shortest frame without FCS (IEEE 802.3, minFrameSize).
+const minFrame = 60
+
+// hint says what can be done about an error of opening.
+func hint(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "check the name of the file or device"
+	case errors.Is(err, fs.ErrPermission):
+		return "check who may read and write it, or run as the user who may"
+	case errors.Is(err, errors.ErrUnsupported):
+		return "this is not there yet; the simulated device is sim:gmac4, and -h lists the flags"
+	case errors.Is(err, fs.ErrInvalid):
+		return "correct the address or the flag; an address is like sim:gmac4,wire=gen:loop, and -h lists the flags"
+	}
+	return ""
+}
+
+// profile starts a CPU profile.
+func profile(name string) (stop func() error, err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}

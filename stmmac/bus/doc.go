@@ -1,0 +1,43 @@
+// Package bus turns address strings into devices, for examples and tests.
+//
+// An address is
+//
+//	scheme:location[,key=value]...
+//
+// for example
+//
+//	sim:gmac4,wire=gen:loop
+//	sim:gmac4,wire=pcap,in=a.pcap,out=b.pcap
+//
+// Neither a location nor a value can hold a comma. What schemes there are is a
+// value, an [Opener]: [NewOpener] knows sim:, and others are added to
+// [Opener.Schemes].
+//
+// The keys of sim: are
+//
+//	wire=     what the MAC is plugged into, default null:
+//	          null       nothing arrives, and what is sent is dropped
+//	          gen[:NAME] a generator and checker; the two addresses of one NAME
+//	                     send each other's frames through a forwarder (see
+//	                     sim.NewLoop and Opener.Loop)
+//	          pair:NAME  a cable to the other address of this NAME
+//	          pcap       plays the file in= and records to the file out=
+//	in= out=  capture files of wire=pcap, at least one of them
+//	fault=    rates of faults on the way from the wire to the MAC, joined by
+//	          plus signs: drop=1e-4+dup=1e-3+seed=7; the faults are drop, crc,
+//	          corrupt, dup and reorder (see sim.ParseFaultRates)
+//	rxq= txq= queues that the device has, 1 to 8, default 8
+//	rxfifo= txfifo=
+//	          bytes of FIFO for all queues together, default 16384
+//	bus=      width of the bus: 4, 8 or 16 bytes, default 8
+//	width=    width of bus addresses: 32, 40 or 48 bits, default 48
+//	version=  of the core: 4.00 to 5.30, default 5.20
+//	irq=      common (one interrupt vector for all, the default) or each (one
+//	          vector for each direction of each queue)
+//	profile=  strict (the default) or linux (see sim.Profile)
+//	audit=    on (the default) or off: whether the model watches its driver
+//
+// The location of sim: is the generation of the MAC; there is gmac4.
+//
+// Start reading at [Opener.Open]. The package may import stmmac and its sim.
+package bus

@@ -1,0 +1,132 @@
+package core
+
+import (
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/gostmmac/gostmmac/barrier"
+	"github.com/gostmmac/gostmmac/mmio"
+)
+
+// Format says where a generation keeps what in the word of a descriptor that
+// has the OWN bit, which is bit 31 in all of them. The rings read that word
+// once and decode it with this table; what the table does not cover (errors,
+// context descriptors) they ask the generation for.
+type Format struct {
+	Stride uint32 // bytes from one descriptor to the next
+
+	// A received frame is whole and good in one descriptor when the bits of
+	// RxMask are RxWhole. Its length, with FCS, is in the bits of RxLen of the
+	// word shifted right by RxLenShift.
+	RxMask, RxWhole uint32
+	RxLen           uint32
+	RxLenShift      uint8
+
+	// A transmit descriptor to post has TxOwn, TxFirst and TxLast if it starts
+	// or ends a frame, and with TxFirst the length of the frame in the bits of
+	// TxFrameLen, from bit 0; these are 0 where it has no place.
+	TxOwn, TxFirst, TxLast uint32
+	TxFrameLen             uint32
+	// A finished descriptor ends a frame if TxDoneLast is set, and its frame was
+	// sent without error if TxDoneErr is not.
+	TxDoneLast, TxDoneErr uint32
+}
+
+// Ring is where a generation keeps a descriptor ring and how it tells the device
+// of new descriptors.
+type Ring struct {
+	Format *Format
+	Words  unsafe.Pointer // the OWN word of slot 0
+	// The doorbell gets Base + slot·Step for the slot behind the last that is
+	// posted.
+	Bell       mmio.Doorbell
+	Base, Step uint32
+}
+
+// kick rings the doorbell.
+func (r *Ring) kick(tail uint32) { r.Bell.Ring(r.Base + tail*r.Step) }
+
+// ownBit is OWN.
+const ownBit = 1 << 31
+
+// own loads the OWN word of a slot.
+func (r *Ring) own(slot uint32) uint32 {
+	return barrier.LoadOwn((*uint32)(r.word(slot)))
+}
+
+// word is where the OWN word of a slot is.
+func (r *Ring) word(slot uint32) unsafe.Pointer {
+	return unsafe.Add(r.Words, uintptr(slot)*uintptr(r.Format.Stride))
+}
+
+// A gate lets one goroutine at a time into the calls of a ring, and keeps all
+// out once the ring has ended: then its memory is taken apart.
+type gate struct{ state atomic.Uint32 }
+
+const (
+	gateOpen uint32 = iota
+	gateBusy
+	gateEnded
+)
+
+// enter begins a call. It fails when the ring has ended, or when another
+// goroutine is inside a call.
+func (g *gate) enter() bool { return g.state.CompareAndSwap(gateOpen, gateBusy) }
+
+// leave ends a call.
+func (g *gate) leave() { g.state.Store(gateOpen) }
+
+// end waits for the call under way and keeps others from beginning. Calls are
+// short: none blocks.
+func (g *gate) end() {
+	for !g.state.CompareAndSwap(gateOpen, gateEnded) {
+		if g.state.Load() == gateEnded {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// The functions below are leaves that do nothing but load OWN words. They are
+// not inlined, so that the compiler cannot merge or move their accesses, and a
+// test disassembles them.
+
+// loadDone loads the OWN words of up to n descriptors, from the one at p on, into
+// snap, up to the first that the device owns, and returns how many came before
+// it. n is at most MaxBatch.
+// The words are copied because a snapshot needs no second load, and so no
+// barrier, for what stands beside OWN.
+//
+//go:noinline
+func loadDone(p unsafe.Pointer, stride uintptr, snap *[MaxBatch]uint32, n uint32) uint32 {
+	to := unsafe.Pointer(snap)
+	for i := range n {
+		own := *(*uint32)(p)
+		if own&ownBit != 0 {
+			return i
+		}
+		*(*uint32)(to) = own
+		p, to = unsafe.Add(p, stride), unsafe.Add(to, unsafe.Sizeof(own))
+	}
+	return n
+}
+
+// loadSent loads the OWN words of up to n descriptors, from the one at p on, up
+// to the first that the device owns. It returns how many came before it and
+// the bits that all and that any of them have.
+//
+//go:noinline
+func loadSent(p unsafe.Pointer, stride uintptr, n uint32) (k, all, any uint32) {
+	all = ^uint32(0)
+	for ; k < n; k++ {
+		w := *(*uint32)(p)
+		if w&ownBit != 0 {
+			break
+		}
+		all &= w
+		any |= w
+		p = unsafe.Add(p, stride)
+	}
+	return k, all, any
+}

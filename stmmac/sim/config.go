@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+	"github.com/gostmmac/gostmmac/stmmac/internal/regs"
+	"github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
+)
+
+// Profile says whose driver the model works with.
+type Profile int
+
+const (
+	// Strict is the reading of the databook that a driver must not rely on
+	// anything beyond. A receive channel stops when its current descriptor is
+	// the tail; an interrupt line fires only when it rises or when the enable
+	// bit of a pending event is set; violations are meant to fail the test.
+	Strict Profile = iota
+	// Linux is what the stock stmmac driver needs. Any tail write resumes a
+	// receive channel and only a descriptor that it does not own stops it; base
+	// plus ring length is a legal tail; every channel with a pending event fires
+	// its line for itself, and again when its enable register is written while
+	// it is pending.
+	Linux
+)
+
+// String returns the name of the profile.
+func (p Profile) String() string {
+	switch p {
+	case Strict:
+		return "strict"
+	case Linux:
+		return "linux"
+	}
+	return fmt.Sprintf("Profile(%d)", int(p))
+}
+
+// Config describes a GMAC4 or GMAC5. The zero value is a single-queue 5.20 with
+// the values named below.
+type Config struct {
+	Version     uint8 // SNPSVER: 0x40 to 0x53; 0 is 0x52
+	UserVersion uint8
+
+	RxQueues, TxQueues int // queues, and DMA channels, 1 to 8; 0 is 1
+	RxFIFO, TxFIFO     int // bytes, a power of two from 256 to 256 KiB; 0 is 16384
+	AddrWidth          int // bits of a bus address: 32, 40 or 48; 0 is 48
+	BusBytes           int // width of the bus: 4, 8 or 16; 0 is 8
+	HashBins           int // 64, 128 or 256; 0 is 64
+	CSRClock           uint64
+	// Layout says where the per-channel registers lie; the zero value is
+	// gmac4reg.DefaultLayout.
+	Layout regs.Layout
+	// Address is what the MAC address 0 registers hold after reset; all zero
+	// gives the databook's ff:ff:ff:ff:ff:ff.
+	Address [6]byte
+
+	// NumInterrupts is 1, one vector to which all lines of the MAC are wired,
+	// or 1 + RxQueues + TxQueues: the common line, then one line for each
+	// receive channel, then one for each transmit channel. 0 is 1.
+	NumInterrupts int
+
+	Profile Profile
+	// Clock is the clock of timers; nil is a new ManualClock with Inline and
+	// the machine's clock without.
+	Clock core.Clock
+	// Inline starts no goroutine: the engines run in Step only.
+	Inline bool
+	// OwnMemory makes AllocDMA give memory of the device's own.
+	OwnMemory bool
+	// HighIOVA places mappings above 4 GiB.
+	HighIOVA bool
+	Faults   Faults
+	// NoAudit turns the audit, the coverage and the counts of register accesses
+	// and doorbells off, for benchmarks.
+	NoAudit bool
+}
+
+// ConfigError is a Config that describes no device.
+type ConfigError struct {
+	Field string
+	Value any
+	Why   string
+}
+
+// Error implements error.
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("sim: config: %s = %v: %s", e.Field, e.Value, e.Why)
+}
+
+// maxQueues is the most queues and channels that the register map has room for.
+const maxQueues = 8
+
+// defaultCSRClock is in the range of divider code 1, that of most boards.
+const defaultCSRClock = 125_000_000
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// complete fills the defaults in and checks the rest.
+func (c *Config) complete() error {
+	setDefault(&c.Version, 0x52)
+	setDefault(&c.RxQueues, 1)
+	setDefault(&c.TxQueues, 1)
+	setDefault(&c.RxFIFO, 16384)
+	setDefault(&c.TxFIFO, 16384)
+	setDefault(&c.AddrWidth, 48)
+	setDefault(&c.BusBytes, 8)
+	setDefault(&c.HashBins, 64)
+	setDefault(&c.CSRClock, defaultCSRClock)
+	setDefault(&c.Layout, gmac4reg.DefaultLayout)
+	setDefault(&c.NumInterrupts, 1)
+
+	for _, r := range []struct {
+		field string
+		value int
+		ok    bool
+		why   string
+	}{
+		{"Version", int(c.Version), c.Version >= 0x40 && c.Version <= 0x53, "not 4.00 to 5.30"},
+		{"RxQueues", c.RxQueues, c.RxQueues >= 1 && c.RxQueues <= maxQueues, "not 1 to 8"},
+		{"TxQueues", c.TxQueues, c.TxQueues >= 1 && c.TxQueues <= maxQueues, "not 1 to 8"},
+		{"RxFIFO", c.RxFIFO, fifoSize(c.RxFIFO), "not a power of two from 256 to 262144"},
+		{"TxFIFO", c.TxFIFO, fifoSize(c.TxFIFO), "not a power of two from 256 to 262144"},
+		{"AddrWidth", c.AddrWidth, c.AddrWidth == 32 || c.AddrWidth == 40 || c.AddrWidth == 48, "not 32, 40 or 48"},
+		{"BusBytes", c.BusBytes, c.BusBytes == 4 || c.BusBytes == 8 || c.BusBytes == 16, "not 4, 8 or 16"},
+		{"HashBins", c.HashBins, c.HashBins == 64 || c.HashBins == 128 || c.HashBins == 256, "not 64, 128 or 256"},
+		{"NumInterrupts", c.NumInterrupts, c.NumInterrupts == 1 || c.NumInterrupts == 1+c.RxQueues+c.TxQueues,
+			"neither 1 nor 1 + RxQueues + TxQueues"},
+		{"Profile", int(c.Profile), c.Profile == Strict || c.Profile == Linux, "unknown"},
+	} {
+		if !r.ok {
+			return &ConfigError{r.field, r.value, r.why}
+		}
+	}
+	if c.HighIOVA && c.AddrWidth == 32 {
+		return &ConfigError{"HighIOVA", true, "the device has 32 address bits"}
+	}
+	return c.checkLayout()
+}
+
+func fifoSize(n int) bool { return n >= 256 && n <= 256<<10 && bits.OnesCount(uint(n)) == 1 }
+
+// Sizes of the registers of a DMA channel and of an MTL queue.
+const (
+	dmaChannelSize = 0x80
+	mtlQueueSize   = 0x40
+	// maxCSR bounds the register space that a Layout can ask for.
+	maxCSR = 1 << 20
+)
+
+func (c *Config) checkLayout() error {
+	l := c.Layout
+	bad := func(why string) error { return &ConfigError{"Layout", l, why} }
+	for _, s := range []struct{ base, stride uint32 }{{l.DMABase, l.DMAStride}, {l.MTLBase, l.MTLStride}} {
+		switch {
+		case s.base&3 != 0 || s.stride&3 != 0:
+			return bad("not a multiple of 4")
+		case s.base < 0x0d00 || s.base >= maxCSR || s.stride >= maxCSR/maxQueues:
+			return bad("out of range")
+		}
+	}
+	return nil
+}
+
+// channels is the number of DMA channel register blocks.
+func (c *Config) channels() int { return max(c.RxQueues, c.TxQueues) }
+
+// csrSize is the size of the register space: at least 8 KiB, a multiple of 4 KiB.
+func (c *Config) csrSize() uint32 {
+	n := uint32(c.channels())
+	l := c.Layout
+	end := max(0x2000, l.DMABase+(n-1)*l.DMAStride+dmaChannelSize, l.MTLBase+(n-1)*l.MTLStride+mtlQueueSize)
+	return (end + 0xfff) &^ 0xfff
+}

@@ -1,0 +1,24 @@
+// Package sim holds behavioural models of DesignWare Ethernet MACs and the wires
+// that they are plugged into, so that a driver runs without hardware.
+//
+// [New] gives a [Device], a GMAC4 or GMAC5 (4.00 to 5.30) that a driver in the same
+// process opens like any other; [NewModel] is the same MAC behind another
+// transport. A device either runs on a goroutine of its own, which sleeps until a
+// doorbell, the wire or a timer wakes it, or, with [Config].Inline, in
+// [Model.Step] alone. [Faults] make it behave like cores in the field, and
+// [Model.Audit] tells what the driver did that the databook forbids.
+//
+// What is modelled: the register file with its reset values and masks, software
+// reset, DMA channels with descriptor lists, tails and both buffers, the receive
+// FIFO and its queues, routing and filters, frame length rules, loopback, interrupt
+// lines and the receive watchdog, MMC counters, and the management interface
+// without a PHY. What is not: timestamps, checksum offload, segmentation, split
+// header, tag stripping and insertion, pause frames, collisions, energy saving; the
+// feature registers say so, and their control bits read as 0.
+//
+// Sources: DWC Ethernet QoS databook, for the registers chapter and the descriptor
+// chapter; Linux drivers/net/ethernet/stmicro/stmmac (dwmac4*.h) for their places;
+// IEEE 802.3 and 802.1Q for frames. The package imports barrier, mmio,
+// stmmac/internal/core and stmmac/internal/regs. Start reading at [Config], then
+// model.go; dmatx.go and dmarx.go are the data path.
+package sim

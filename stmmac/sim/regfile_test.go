@@ -1,0 +1,339 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/gostmmac/gostmmac/mmio"
+	"github.com/gostmmac/gostmmac/stmmac/internal/regs"
+	r4 "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
+)
+
+func TestFeaturesAndReset(t *testing.T) {
+	g := newRig(t, withConfig(func(c *Config) {
+		c.Version, c.UserVersion = 0x51, 0x10
+		c.RxQueues, c.TxQueues = 4, 2
+		c.RxFIFO, c.TxFIFO = 32768, 4096
+		c.AddrWidth, c.HashBins = 40, 256
+		c.Address = [6]byte{2, 3, 4, 5, 6, 7}
+	}))
+	for off, want := range map[uint32]uint32{
+		uint32(r4.MACVersion):                   0x1051,
+		uint32(r4.MACHWFeature0):                uint32(r4.MIISEL | r4.GMIISEL | r4.HDSEL | r4.SMASEL | r4.MMCSEL | r4.ADDMACADRSEL.Of(31)),
+		uint32(r4.MACHWFeature1):                8 | 5<<6 | 1<<14 | 1<<16 | 3<<24,
+		uint32(r4.MACHWFeature2):                3 | 1<<6 | 3<<12 | 1<<18,
+		uint32(r4.MACHWFeature3):                0,
+		uint32(r4.MACAddressHigh):               0x80000706,
+		uint32(r4.MACAddressLow):                0x05040302,
+		uint32(r4.MACAddressHigh) + 8:           0x0000ffff,
+		uint32(r4.MACAddressLow) + 8:            0xffffffff,
+		uint32(r4.MACRxQCtrl0):                  0,
+		uint32(r4.DMAMode):                      0,
+		0x0d00 + uint32(r4.MTLTxQOperationMode): 0, // several queues start disabled
+		0x1ffc:                                  0,
+		0x0700 + 0x1c8:                          0, // no such counter
+	} {
+		if got := g.r.Load32(off); got != want {
+			t.Errorf("%#x is %#x after reset, want %#x", off, got, want)
+		}
+	}
+	if got := newRig(t).r.Load32(0x0d00); got != uint32(r4.TXQEN.Of(2)) {
+		t.Errorf("the only transmit queue starts as %#x", got)
+	}
+	for _, off := range []uint32{g.r.Len(), g.r.Len() + 4, 2, 0xffff_fffe} {
+		g.r.Store32(off, 1)
+		if got := g.r.Load32(off); got != mmio.AllOnes {
+			t.Errorf("%#x loads %#x", off, got)
+		}
+	}
+}
+
+// TestMasks: every register keeps its writable bits alone.
+func TestMasks(t *testing.T) {
+	g := newRig(t, withConfig(func(c *Config) { c.RxQueues, c.TxQueues = 2, 2 }))
+	ch, q := g.ch(1), g.mtl(1)
+	for _, c := range []struct {
+		name  string
+		r     mmio.Region
+		off   uint32
+		store uint32
+		want  uint32
+	}{
+		{"unknown", g.r, 0x0030, 0xffffffff, 0},
+		{"version", g.r, uint32(r4.MACVersion), 0, 0x52},
+		{"feature", g.r, uint32(r4.MACHWFeature3), 0xffffffff, 0},
+		{"configuration without IPC and ARPEN", g.r, uint32(r4.MACConfiguration), 0xffffffff, 0x07ffff7f},
+		{"hash", g.r, uint32(r4.MACHashTable) + 4, 0xffffffff, 0xffffffff},
+		{"hash beyond the bins", g.r, uint32(r4.MACHashTable) + 8, 0xffffffff, 0},
+		{"queue enable", g.r, uint32(r4.MACRxQCtrl0), 0xffffffff, 0xf},
+		{"priorities", g.r, uint32(r4.MACRxQCtrl2), 0xffffffff, 0xffff},
+		{"priorities of queues that are not there", g.r, uint32(r4.MACRxQCtrl3), 0xffffffff, 0},
+		{"queue map", g.r, uint32(r4.MTLRxQDMAMap0), 0xffffffff, 0x1717},
+		{"TQS", q, uint32(r4.MTLTxQOperationMode), 0x01ff0000, 63 << 16},
+		{"RQS", q, uint32(r4.MTLRxQOperationMode), 0x3ff00000, 63 << 20},
+		{"RBSZ", ch, uint32(r4.DMACHRxControl), uint32(r4.RBSZ.Of(0x3fff)), uint32(r4.RBSZ.Of(0x3ff8))},
+		{"tail", ch, uint32(r4.DMACHTxDescTailPointer), 0xffffffff, 0xfffffff8},
+		{"list", ch, uint32(r4.DMACHRxDescListAddr), 0x12345678 | 7, 0x12345678},
+		{"list high", ch, uint32(r4.DMACHRxDescListHAddr), 0xffffffff, 0xffff},
+		{"ring length", ch, uint32(r4.DMACHRxDescRingLength), 0xffffffff, 1023},
+		{"enables", ch, uint32(r4.DMACHInterruptEnable), 0xffffffff, 0xffc7},
+		{"split header", ch, uint32(r4.DMACHControl), uint32(r4.SPH | r4.PBLx8 | r4.DSL.Of(5)), uint32(r4.PBLx8 | r4.DSL.Of(5))},
+		{"segmentation", ch, uint32(r4.DMACHTxControl), uint32(r4.TSE | r4.EDSE | r4.OSP), uint32(r4.OSP)},
+		{"current descriptor", ch, uint32(r4.DMACHCurAppTxDesc), 0xffffffff, 0},
+		{"address high", g.r, uint32(r4.MACAddressHigh), 0x00001234, 0x80001234},
+		{"address high 1", g.r, uint32(r4.MACAddressHigh) + 8, 0xffffffff, 0xff07ffff},
+		{"status", ch, uint32(r4.DMACHStatus), 0xffffffff, 0},
+	} {
+		c.r.Store32(c.off, c.store)
+		if got := c.r.Load32(c.off); got != c.want {
+			t.Errorf("%s: stored %#x, holds %#x, want %#x", c.name, c.store, got, c.want)
+		}
+	}
+	old := newRig(t, withConfig(func(c *Config) { c.Version = 0x40; c.AddrWidth = 32 }))
+	r4.DMACHInterruptEnable.Store(old.ch(0), ^r4.CHInterrupt(0))
+	if got := r4.DMACHInterruptEnable.Load(old.ch(0)); got != 0x1bfc7 {
+		t.Errorf("enables of 4.00 hold %#x", uint32(got))
+	}
+	r4.DMASysBusMode.Store(old.r, r4.EAME)
+	if r4.DMASysBusMode.Load(old.r)&r4.EAME != 0 {
+		t.Error("a core of 32 address bits has EAME")
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	for name, c := range map[string]Config{
+		"version":         {Version: 0x37},
+		"queues":          {RxQueues: 9},
+		"negative queues": {TxQueues: -1},
+		"fifo":            {RxFIFO: 5000},
+		"small fifo":      {TxFIFO: 128},
+		"width":           {AddrWidth: 64},
+		"bus":             {BusBytes: 3},
+		"bins":            {HashBins: 32},
+		"vectors":         {NumInterrupts: 2},
+		"profile":         {Profile: 7},
+		"high":            {AddrWidth: 32, HighIOVA: true},
+		"layout":          {Layout: regs.Layout{DMABase: 0x1101, DMAStride: 0x80, MTLBase: 0xd00, MTLStride: 0x40}},
+		"low layout":      {Layout: regs.Layout{DMABase: 0x10, DMAStride: 0x80, MTLBase: 0xd00, MTLStride: 0x40}},
+		"far layout":      {Layout: regs.Layout{DMABase: 0xfffffff0, DMAStride: 0x80, MTLBase: 0xd00, MTLStride: 0x40}},
+		"overlap": {RxQueues: 8, TxQueues: 8,
+			Layout: regs.Layout{DMABase: 0x1100, DMAStride: 0x40, MTLBase: 0xd00, MTLStride: 0x40}},
+	} {
+		c.Inline = true
+		var ce *ConfigError
+		if _, err := New(c, &testWire{}); !errors.As(err, &ce) || ce.Error() == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var ce *ConfigError
+	if _, err := New(Config{}, nil); !errors.As(err, &ce) {
+		t.Error("no wire:", err)
+	}
+	if _, err := NewModel(Config{}, nil, nil, &testWire{}); !errors.As(err, &ce) {
+		t.Error("no memory:", err)
+	}
+}
+
+// TestMovedLayout: the registers of the Qualcomm EMAC, where queues and channels
+// lie interleaved.
+func TestMovedLayout(t *testing.T) {
+	g := newRig(t, withConfig(func(c *Config) {
+		c.RxQueues, c.TxQueues = 4, 4
+		c.Layout = regs.Layout{DMABase: 0x8100, DMAStride: 0x1000, MTLBase: 0x8000, MTLStride: 0x1000}
+	}))
+	g.open()
+	f := testFrame(100, 1)
+	g.w.inject(f)
+	g.step()
+	g.mustRecv(f)
+	g.send(f)
+	g.step()
+	if n, _ := g.reap(); n != 1 {
+		t.Fatal("not sent")
+	}
+	names := map[string]bool{}
+	for _, c := range g.d.Coverage() {
+		names[c.Name] = true
+		if !c.Implemented && c.Name != "" {
+			t.Errorf("%s is touched and not there", c.Name)
+		}
+	}
+	for _, want := range []string{"DMA_CH0_RxDesc_Tail_Pointer", "MTL_TxQ0_Operation_Mode", "MAC_Configuration"} {
+		if !names[want] {
+			t.Errorf("coverage lacks %s: %v", want, names)
+		}
+	}
+	g.clean()
+}
+
+func TestCoverageAndCounts(t *testing.T) {
+	g := newRig(t)
+	r4.MACVersion.Load(g.r)
+	r4.MACRxFlow.Store(g.r, r4.RFE)
+	g.r.Load32(0x0ffc)
+	got := g.d.Coverage()
+	want := []Touched{
+		{uint32(r4.MACRxFlow), "MAC_Rx_Flow_Ctrl", false, true, true},
+		{uint32(r4.MACVersion), "MAC_Version", true, false, true},
+		{0x0ffc, "", true, false, false},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%+v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%+v, want %+v", got[i], want[i])
+		}
+	}
+	if s := g.d.Stats(); s.Loads != 2 || s.Stores != 1 || s.Unknown != 1 {
+		t.Errorf("%+v", s)
+	}
+	quiet := newRig(t, withConfig(func(c *Config) { c.NoAudit = true }))
+	r4.MACVersion.Load(quiet.r)
+	if len(quiet.d.Coverage()) != 0 || quiet.d.Stats().Loads != 0 {
+		t.Error("counted with NoAudit")
+	}
+}
+
+func TestSoftwareReset(t *testing.T) {
+	g := newRig(t)
+	g.open()
+	f := testFrame(80, 1)
+	g.w.inject(f)
+	g.step()
+	r4.DMAMode.Store(g.r, r4.SWR)
+	if v := r4.DMAMode.Load(g.r); v != r4.SWR {
+		t.Fatalf("DMA_Mode is %#x during reset", uint32(v))
+	}
+	if v := r4.MACVersion.Load(g.r); v != 0 {
+		t.Fatalf("MAC_Version is %#x during reset", uint32(v))
+	}
+	r4.MACRxFlow.Store(g.r, r4.RFE)
+	g.w.inject(f)
+	if n := g.step(); n != 0 {
+		t.Fatalf("%d units of work during reset", n)
+	}
+	g.clock.Advance(resetTime - 1)
+	if r4.DMAMode.Load(g.r) == 0 {
+		t.Fatal("the reset ended early")
+	}
+	g.clock.Advance(1)
+	if v := r4.DMAMode.Load(g.r); v != 0 {
+		t.Fatalf("DMA_Mode is %#x after reset", uint32(v))
+	}
+	for name, v := range map[string]uint32{
+		"MAC_Rx_Flow_Ctrl": uint32(r4.MACRxFlow.Load(g.r)), "list": r4.DMACHRxDescListAddr.Load(g.ch(0)),
+		"status": uint32(r4.DMACHStatus.Load(g.ch(0))), "start": uint32(r4.DMACHRxControl.Load(g.ch(0))),
+		"current": r4.DMACHCurAppRxDesc.Load(g.ch(0)), "debug": r4.DMADebugStatus0.Load(g.r),
+		"tail": r4.DMACHRxDescTailPointer.Load(g.ch(0)),
+	} {
+		if v != 0 {
+			t.Errorf("%s is %#x after reset", name, v)
+		}
+	}
+	if ks := g.kinds(); len(ks) != 1 || ks[0] != StoreInReset {
+		t.Errorf("violations %v", ks)
+	}
+}
+
+func TestResetNeedsClock(t *testing.T) {
+	g := newRig(t)
+	g.d.SetClockGated(true)
+	r4.DMAMode.Store(g.r, r4.SWR)
+	g.clock.Advance(time.Hour)
+	if r4.DMAMode.Load(g.r) != r4.SWR {
+		t.Fatal("the reset ended without a clock")
+	}
+	// A second try while the first hangs changes nothing.
+	r4.DMAMode.Store(g.r, r4.SWR)
+	g.clock.Advance(time.Hour)
+	if r4.DMAMode.Load(g.r) != r4.SWR {
+		t.Fatal("the second reset ended without a clock")
+	}
+	g.d.SetClockGated(false)
+	g.clock.Advance(resetTime)
+	if r4.DMAMode.Load(g.r) != 0 {
+		t.Fatal("the reset does not end with the clock")
+	}
+	g.open() // everything works afterwards
+	f := testFrame(60, 3)
+	g.w.inject(f)
+	g.step()
+	g.mustRecv(f)
+
+	g.d.SetClockGated(true)
+	r4.DMAMode.Store(g.r, r4.SWR)
+	if err := g.d.Reset(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if r4.DMAMode.Load(g.r) != 0 || r4.MACVersion.Load(g.r) == 0 {
+		t.Fatal("a reset from outside needs no clock")
+	}
+}
+
+func TestResetFaults(t *testing.T) {
+	g := newRig(t, withFaults(Faults{Reset: ResetFaults{GarbageHash: true, BroadcastOff: true, AddressOff: true}}))
+	for range 2 {
+		if r4.MACHashTable.Load(g.r) == 0 || r4.MACPacketFilter.Load(g.r) != r4.DBF {
+			t.Fatal("the reset values are those of the databook")
+		}
+		if r4.MACAddressHigh.Load(g.r)&r4.AE != 0 {
+			t.Fatal("AE is set")
+		}
+		g.reset()
+	}
+	g.setMAC(0, testMAC)
+	if r4.MACAddressHigh.Load(g.r)&r4.AE == 0 {
+		t.Fatal("AE does not stick")
+	}
+	g.open()
+	f := testFrame(64, 1)
+	g.w.inject(f, frameTo([6]byte{255, 255, 255, 255, 255, 255}, 64, 2))
+	g.step()
+	g.mustRecv(f)
+	g.noRecv()
+}
+
+func TestMDIO(t *testing.T) {
+	g := newRig(t, withConfig(func(c *Config) { c.CSRClock = 125_000_000 }))
+	addr := mmio.Reg[r4.MDIOAddress](r4.MACMDIOAddress)
+	read := r4.MDIOGB | r4.MDIOGOC.Of(r4.MDIOGOCRead) | r4.MDIOPA.Of(1) | r4.MDIORDA.Of(2) | r4.MDIOCR.Of(1)
+	addr.Store(g.r, read)
+	if addr.Load(g.r) != read {
+		t.Fatal("not busy")
+	}
+	g.clock.Advance(64 * 62 * 8) // 64 bits of 62 cycles of 8 ns
+	if addr.Load(g.r) != read&^r4.MDIOGB {
+		t.Fatal("busy after the time of a frame")
+	}
+	if v := r4.MACMDIOData.Load(g.r); v != 0xffff {
+		t.Fatalf("read %#x from no PHY", v)
+	}
+	g.clean()
+	addr.Store(g.r, read)
+	r4.MACMDIOData.Store(g.r, 5) // while busy
+	if ks := g.kinds(); len(ks) != 1 || ks[0] != MDIOMisuse {
+		t.Fatalf("violations %v", ks)
+	}
+}
+
+// TestMDCRate: the divider codes of the databook and the CSR clocks they are for.
+func TestMDCRate(t *testing.T) {
+	for _, c := range []struct {
+		hz   uint64
+		code uint32
+		ok   bool
+	}{
+		{20e6, 2, true}, {35e6, 3, true}, {34_900_000, 2, true}, {60e6, 0, true}, {59_900_000, 3, true}, {100e6, 0, true},
+		{150e6, 1, true}, {150e6, 0, false}, {250e6, 4, true}, {300e6, 5, true}, {500e6, 6, true}, {800e6, 7, true},
+		{150e6, 8, false}, {100e6, 2, false}, {300e6, 4, false},
+	} {
+		g := newRig(t, withConfig(func(f *Config) { f.CSRClock = c.hz }))
+		r4.MACMDIOAddress.Store(g.r, uint32(r4.MDIOGB|r4.MDIOGOC.Of(r4.MDIOGOCWrite)|r4.MDIOCR.Of(c.code)))
+		if got := len(g.d.Audit()) == 0; got != c.ok {
+			t.Errorf("CR %d at %d Hz: accepted %v", c.code, c.hz, got)
+		}
+	}
+}

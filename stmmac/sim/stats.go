@@ -1,0 +1,41 @@
+package sim
+
+// Stats are the counts of a model since it was made; a reset does not clear them.
+type Stats struct {
+	RxFrames, RxBytes uint64 // whole in memory and without error; bytes without FCS
+	RxErrors          uint64 // in memory with an error, or cut
+	RxFiltered        uint64 // address, VLAN or control packet filter
+	RxDropped         uint64 // receiver or queue off, error, runt
+	RxOverflow        uint64 // no room in the FIFO
+	RxMissed          uint64 // dropped by the DMA, in DMA_CHx_Miss_Frame_Cnt too
+	TxFrames, TxBytes uint64 // on the wire; bytes without FCS
+	TxErrors          uint64 // written back with ES
+
+	RxDescReads, TxDescReads uint64
+	// Doorbells, Loads, Stores and Unknown stay 0 with NoAudit.
+	RxDoorbells, TxDoorbells uint64   // tail writes
+	Loads, Stores            uint64   // register accesses
+	Unknown                  uint64   // those of an offset without a register
+	Edges                    []uint64 // how often each interrupt vector fired
+}
+
+// Stats returns the counts.
+func (m *Model) Stats() Stats {
+	m.mu.Lock()
+	s := m.stats
+	s.RxDescReads, s.TxDescReads = 0, 0
+	for i := range m.tx {
+		s.TxDoorbells += m.tx[i].bells.Load()
+		s.TxDescReads += m.tx[i].reads
+	}
+	for i := range m.rx {
+		s.RxDoorbells += m.rx[i].bells.Load()
+		s.RxDescReads += m.rx[i].reads
+	}
+	m.mu.Unlock()
+	s.Loads, s.Stores, s.Unknown = m.regs.loads.Load(), m.regs.stores.Load(), m.regs.unknown.Load()
+	m.irqMu.Lock()
+	s.Edges = append([]uint64(nil), m.lines.edges...)
+	m.irqMu.Unlock()
+	return s
+}
