@@ -193,9 +193,6 @@ func (b *Buf) Owner() Owner { return b.owner }
 // Arena is the number of the arena of the buffer.
 func (b *Buf) Arena() int { return int(b.arena) }
 
-// Chunk is where the chunk of the buffer starts in its arena, in bytes.
-func (b *Buf) Chunk() uint64 { return uint64(b.chunk) }
-
 // Owner is a holder of buffers of one pool: a number for the pool in the upper
 // half and one for the holder in the lower. A comparison of two Owners thus
 // tells both whether a buffer is of this pool and whether it is held.

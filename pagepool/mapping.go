@@ -35,8 +35,17 @@ func (m *Mapping) Pool() *Pool { return m.pool }
 // First is the record from which handles count.
 func (v *View) First() unsafe.Pointer { return v.first }
 
-// Bus returns the bus address of each arena.
-func (v *View) Bus() []uint64 { return v.bus }
+// Bus returns the bus addresses of the arenas.
+func (v *View) Bus() Bus { return Bus{unsafe.SliceData(v.bus)} }
+
+// Bus finds bus addresses without a check, for the loops of drivers.
+type Bus struct{ arenas *uint64 }
+
+// Chunk is the bus address of the chunk of b, whose arena the View must have:
+// see [View.Arenas].
+func (u Bus) Chunk(b *Buf) uint64 {
+	return *(*uint64)(unsafe.Add(unsafe.Pointer(u.arenas), uintptr(b.arena)*unsafe.Sizeof(*u.arenas))) + uint64(b.chunk)
+}
 
 // Arenas is the number of arenas.
 func (v *View) Arenas() int { return len(v.bus) }

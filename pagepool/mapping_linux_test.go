@@ -21,8 +21,8 @@ func wantReach(t *testing.T, m *bus, v *View, bufs []*Buf) {
 		if At(v.First(), h) != b || HandleOf(v.First(), b) != h {
 			t.Errorf("buffer %d is not that of handle %d", i, h)
 		}
-		if v.Bus()[b.Arena()]+b.Chunk()+uint64(b.Offset()) != addr {
-			t.Errorf("buffer %d lies in arena %d at %#x, not at %#x", i, b.Arena(), b.Chunk(), addr)
+		if v.Bus().Chunk(b)+uint64(b.Offset()) != addr {
+			t.Errorf("buffer %d lies in arena %d at %#x, not at %#x", i, b.Arena(), b.chunk, addr)
 		}
 		if addr >= v.End() {
 			t.Errorf("buffer %d at %#x lies behind the end %#x", i, addr, v.End())

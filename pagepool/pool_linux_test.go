@@ -119,7 +119,7 @@ func TestLayout(t *testing.T) {
 
 // busAt is where the device finds offset off of the chunk of b.
 func busAt(m *bus, v *View, b *Buf, off int) uintptr {
-	return uintptr(m.at(v.Bus()[b.Arena()] + b.Chunk() + uint64(off)))
+	return uintptr(m.at(v.Bus().Chunk(b) + uint64(off)))
 }
 
 // The page in front of the payload cannot be touched, and a payload stays out

@@ -235,6 +235,10 @@ func mapFile(f *os.File, n uint64) ([]byte, error) {
 // explain says what failed with which device, why, and what to do: missing is
 // what to do if there is no such device.
 func explain(what, path string, err error, missing string) error {
+	// The message begins with path already.
+	if e := (*fs.PathError)(nil); errors.As(err, &e) && e.Path == path {
+		err = e.Err
+	}
 	todo := ""
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -82,6 +82,8 @@ func TestExplain(t *testing.T) {
 		err  error
 		want string
 	}{
+		{&fs.PathError{Op: "open", Path: "/dev/udmabuf0", Err: syscall.ENODEV}, "memory, /dev/udmabuf0: no such device"},
+		{&fs.PathError{Op: "open", Path: "/sys/size", Err: syscall.ENODEV}, "memory, /dev/udmabuf0: open /sys/size: no such device"},
 		{syscall.EACCES, "memory, /dev/udmabuf0: permission denied: run as root, or let a udev rule give the device to your group: " +
 			`KERNEL=="udmabuf0", GROUP="…", MODE="0660"`},
 		{syscall.EBUSY, "memory, /dev/udmabuf0: device or resource busy: end the program that has it"},
@@ -89,7 +91,7 @@ func TestExplain(t *testing.T) {
 		{syscall.EIO, "memory, /dev/udmabuf0: input/output error"},
 	} {
 		err := explain("memory", "/dev/udmabuf0", c.err, "load it")
-		if err.Error() != c.want || !errors.Is(err, c.err) {
+		if err.Error() != c.want || !errors.Is(c.err, errors.Unwrap(err)) {
 			t.Errorf("%v\nwant %v", err, c.want)
 		}
 	}

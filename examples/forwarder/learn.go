@@ -120,10 +120,10 @@ func (t *table) lookup(s station, now time.Duration) (side uint8, ok bool) {
 	mask := len(t.slots) - 1
 	for i, n := t.hash(s), 0; n < maxProbe; i, n = (i+1)&mask, n+1 {
 		switch e := &t.slots[i]; e.who {
-		case s:
-			return e.side, !t.old(e, now)
 		case 0:
 			return 0, false
+		case s:
+			return e.side, !t.old(e, now)
 		}
 	}
 	return 0, false

@@ -186,6 +186,9 @@ func (m *Model) listen(budget int) (used int) {
 	if deaf && elastic {
 		return 0
 	}
+	if c := int(m.rxq[0].channel); !deaf && c < len(m.rx) {
+		used = m.rx[c].burst(budget)
+	}
 	for used < budget {
 		frame := m.held
 		if !m.hasHeld {

@@ -132,6 +132,9 @@ func (t *txChan) step(budget, frames int) (used int) {
 	if !t.look() && !t.held {
 		return 0
 	}
+	if n := t.burst(min(budget, frames)); n > 0 {
+		used, frames = n, frames-n
+	}
 	for used < budget && frames > 0 {
 		if t.held {
 			status, sent := t.transmit()

@@ -604,4 +604,3 @@ func TestOverflowInterrupt(t *testing.T) {
 		t.Fatal("still pending")
 	}
 }
-

@@ -178,6 +178,15 @@ func (s *space) lookup(addr uint64) *mapping {
 	return &v[lo-1]
 }
 
+// Extent implements extenter.
+func (s *space) Extent(addr uint64) (uint64, []byte) {
+	m := s.lookup(addr)
+	if m == nil {
+		return 0, nil
+	}
+	return m.iova, m.mem
+}
+
 // Read implements DMA: what Window did not find is not mapped.
 func (s *space) Read(uint64, []byte) error { return errBus }
 

@@ -64,6 +64,7 @@ type Model struct {
 	pending    vectors // to fire when mu is free
 	stopRst    func() bool
 	closed     bool
+	quick      bool // the burst paths may run
 	mmcSpecial bool // counters are frozen or stop at their end
 
 	irqMu sync.Mutex
@@ -192,6 +193,7 @@ func (m *Model) SetFaults(f func(*Faults)) {
 // publishFaults copies the switches that are read without the lock.
 func (m *Model) publishFaults() {
 	m.ignoreSame.Store(m.faults.IgnoreSameTail)
+	m.quick = m.audit.off && m.faults.plain()
 	if f := m.faults.OnStatusLoad; f != nil {
 		m.onStatusLoad.Store(&f)
 	} else {

@@ -65,7 +65,7 @@ func BenchmarkModelStep(b *testing.B) {
 			if bc.tx {
 				per += n - 1
 			}
-			var inStep time.Duration
+			inStep, best := time.Duration(0), time.Hour
 			done := 0
 			for done < b.N {
 				if bc.tx {
@@ -79,7 +79,9 @@ func BenchmarkModelStep(b *testing.B) {
 				}
 				start := time.Now()
 				got := g.d.Step(1 << 20)
-				inStep += time.Since(start)
+				took := time.Since(start)
+				inStep += took
+				best = min(best, took)
 				if got != per {
 					b.Fatalf("%d units of work, want %d", got, per)
 				}
@@ -101,6 +103,7 @@ func BenchmarkModelStep(b *testing.B) {
 			}
 			b.ReportMetric(0, "ns/op") // the driver's half is in it
 			b.ReportMetric(float64(inStep.Nanoseconds())/float64(done), "ns/desc")
+			b.ReportMetric(float64(best.Nanoseconds())/float64(per), "min-ns/desc")
 		})
 	}
 }

@@ -172,7 +172,7 @@ func (r *TxRing) Send(src []*pagepool.Buf) (int, error) {
 		size := uint32(b.Len())
 		b.SetOwner(r.owner)
 		r.handles[r.tail] = pagepool.HandleOf(r.view.First(), b)
-		r.descs.PostOne(r.tail, r.view.Bus()[b.Arena()]+b.Chunk()+uint64(b.Offset()), size)
+		r.descs.PostOne(r.tail, r.view.Bus().Chunk(b)+uint64(b.Offset()), size)
 		r.kick(1, 1, uint64(size))
 		r.leave()
 		return 1, nil

@@ -106,9 +106,7 @@ var (
 		return nil
 	}
 	bodyOnly = func(x access) error {
-		// DES2 of the descriptor before may be changed too.
-		before := x.off == des2-descSize && x.width == 4
-		if !before && (!x.store || x.off < 0 || x.off+x.width > des3) {
+		if !x.store || x.off < 0 || x.off+x.width > des3 {
 			return fmt.Errorf("%s covers the OWN word, another descriptor or is a load", x.insn)
 		}
 		return nil

@@ -103,10 +103,10 @@ func (r *rxDescs) Post(first uint32, a, b []pagepool.Handle, v *pagepool.View, s
 // second buffer, whose words are 2 and the lower part of 3, without BUF2V.
 //
 //go:noinline
-func writeRxBodies(d unsafe.Pointer, hs []pagepool.Handle, first unsafe.Pointer, bus []uint64, start int) {
+func writeRxBodies(d unsafe.Pointer, hs []pagepool.Handle, first unsafe.Pointer, bus pagepool.Bus, start int) {
 	for _, h := range hs {
 		b := pagepool.At(first, h)
-		*(*uint64)(unsafe.Add(d, des0)) = bus[b.Arena()] + b.Chunk() + uint64(start)
+		*(*uint64)(unsafe.Add(d, des0)) = bus.Chunk(b) + uint64(start)
 		*(*uint32)(unsafe.Add(d, des2)) = 0
 		d = unsafe.Add(d, descSize)
 	}

@@ -19,8 +19,10 @@ var _ = [1]struct{}{}[uint32(gmac4reg.IOC)-core.TxInterrupt]
 
 // PostWhole implements core.TxDescs.
 func (t *txDescs) PostWhole(first uint32, frames []*pagepool.Buf, v *pagepool.View) {
-	at := t.at(first)
-	writeTxWhole(at, frames, v.Bus())
+	at, last := t.at(first), len(frames)-1
+	writeTxWhole(at, frames[:last], v.Bus())
+	b := frames[last]
+	writeTxOne(t.at(first+uint32(last)), v.Bus().Chunk(b)+uint64(b.Offset()), uint32(b.Len()))
 	// Orders the stores of the frames' bytes and of the bodies before those of
 	// the OWN words, with which the device may fetch both.
 	barrier.DMAWrite()
@@ -81,16 +83,15 @@ func (t *txDescs) Errors(own uint32) core.TxErrors {
 // a test disassembles them.
 
 // writeTxWhole stores all words but the last of a transmit descriptor for each
-// frame of one buffer, with IOC in the last of them.
+// frame of one buffer, without IOC.
 //
 //go:noinline
-func writeTxWhole(d unsafe.Pointer, frames []*pagepool.Buf, bus []uint64) {
+func writeTxWhole(d unsafe.Pointer, frames []*pagepool.Buf, bus pagepool.Bus) {
 	for _, b := range frames {
-		*(*uint64)(unsafe.Add(d, des0)) = bus[b.Arena()] + b.Chunk() + uint64(b.Offset())
+		*(*uint64)(unsafe.Add(d, des0)) = bus.Chunk(b) + uint64(b.Offset())
 		*(*uint32)(unsafe.Add(d, des2)) = uint32(b.Len())
 		d = unsafe.Add(d, descSize)
 	}
-	*(*uint32)(unsafe.Add(d, des2-descSize)) |= uint32(gmac4reg.IOC)
 }
 
 // giveTxWhole stores the OWN word of a transmit descriptor for each frame of
