@@ -34,9 +34,9 @@ const (
 // buffer of a chain.
 type Meta struct {
 	Flags     Flags
+	Hash      uint32 // receive hash, 0 if the device computes none
 	VLAN      uint16 // tag control information of the outer tag
 	InnerVLAN uint16 // tag control information of the inner tag
-	Hash      uint32 // receive hash, 0 if the device computes none
 	MSS       uint16 // bytes, for segmentation by the device
 	HdrLen    uint16 // bytes of headers to repeat, for segmentation
 	Timestamp uint64 // nanoseconds of the device's clock
@@ -176,11 +176,11 @@ func (b *Buf) CopyTo(p []byte) int {
 }
 
 // Received makes the buffer hold n bytes that a device wrote at offset off of
-// its chunk, with no metadata flags and no successor, and gives it to o. For
+// its chunk, without flags, hash and successor, and gives it to o. For
 // drivers: n and off must lie inside the chunk.
 func (b *Buf) Received(off, n uint16, o Owner) {
 	b.off, b.len, b.next, b.owner = off, n, 0, o
-	b.Flags = 0
+	b.Flags, b.Hash = 0, 0
 }
 
 // SetOwner says who holds the buffer, for the report of [Pool.Close]; o is of

@@ -288,8 +288,9 @@ func (p *Pool) AllocBatch(dst []*Buf) int {
 	return n
 }
 
-// Free gives b and the buffers linked to it back. A buffer that is free
-// already or of another pool is left alone and counted ([Pool.Misfreed]).
+// Free gives b and the buffers linked to it, which the application holds, back.
+// A buffer that is free already, with a queue or of another pool is left alone
+// and counted ([Pool.Misfreed]).
 func (p *Pool) Free(b *Buf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -310,7 +311,7 @@ func (p *Pool) FreeBatch(bufs []*Buf) {
 func (p *Pool) freeChain(b *Buf) {
 	for b != nil {
 		// Without arenas the record may be gone: it is not even looked at.
-		if p.arenas == nil || b.owner.pool() != p.owner.pool() || b.owner == p.owner {
+		if p.arenas == nil || b.owner != p.owner.with(holderApplication) {
 			p.misfreed.Add(1)
 			return
 		}
@@ -330,8 +331,7 @@ func (p *Pool) push(h Handle) {
 	}
 }
 
-// Misfreed counts the calls of Free that got a buffer that was free already or
-// of another pool: a fault of the caller.
+// Misfreed counts the buffers that Free left alone: a fault of the caller.
 func (p *Pool) Misfreed() uint64 { return p.misfreed.Load() }
 
 // take moves up to len(dst) free handles to dst.

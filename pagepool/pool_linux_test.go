@@ -285,6 +285,14 @@ func TestOwners(t *testing.T) {
 	if h := p.Holders(); h["unknown"] != 1 || p.InUse() != 4 {
 		t.Errorf("holders %v", h)
 	}
+	// what a queue holds is not the application's to free
+	p.FreeBatch(bufs)
+	if p.InUse() != 4 || p.Misfreed() != 4 {
+		t.Errorf("in use %d, misfreed %d", p.InUse(), p.Misfreed())
+	}
+	for _, b := range bufs {
+		b.SetOwner(p.owner.with(holderApplication))
+	}
 	p.FreeBatch(bufs)
 	closeAll(t, p)
 }
@@ -374,6 +382,9 @@ func TestCloseWhileHeld(t *testing.T) {
 					hs = append(hs, h)
 				}
 				return hs
+			}
+			for _, b := range bufs {
+				b.SetOwner(p.owner.with(holderApplication))
 			}
 			last := bufs[3]
 			p.Free(bufs[0])

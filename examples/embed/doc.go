@@ -19,9 +19,10 @@
 //
 // # What the board needs
 //
-// The MAC must be coherent with nothing, but no IOMMU may stand before it: the
-// bus addresses that it uses are those that u-dma-buf reports. It can then write
-// anywhere in memory, so whoever may open the two devices is as good as root.
+// The MAC need not see the caches of the CPU, since they are off for the memory
+// that it reaches. No IOMMU may stand before it: the bus addresses that it uses
+// are those that u-dma-buf reports. It can write anywhere in memory, so whoever
+// may open the two devices is as good as root.
 //
 // Take the MAC from its kernel driver and give it to UIO. It needs no change of
 // the device tree (f0804000.ethernet stands for its name in
@@ -47,7 +48,7 @@
 //
 // The default sync_mode of 1 is refused: it maps the memory as registers are, in
 // which a program on arm64 cannot clear or copy. A MAC with the default rings of
-// 512 descriptors takes 4.4 MiB.
+// 512 descriptors takes at most 4.3 MiB.
 //
 // To run it without root, let udev give both devices to a group:
 //
@@ -55,5 +56,7 @@
 //
 // # Size
 //
-// The whole program is SIZES
+// The whole program, built by go1.26.8 with CGO_ENABLED=0, -trimpath and
+// -ldflags "-s -w", is one file of 2.85 MB for linux/amd64 and 2.82 MB for
+// linux/arm64. go test -v -run TestBuilds prints it for every platform.
 package main

@@ -84,6 +84,17 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// endsWhenAsked is a context that ends behind the first look at whether it has.
+type endsWhenAsked struct {
+	context.Context
+	cancel context.CancelFunc
+}
+
+func (c *endsWhenAsked) Err() error {
+	defer c.cancel()
+	return c.Context.Err()
+}
+
 // TestInterruptContext ends a Wait; the next one is not disturbed.
 func TestInterruptContext(t *testing.T) {
 	f, k := newPair(t)
@@ -94,13 +105,7 @@ func TestInterruptContext(t *testing.T) {
 	defer v.Close()
 	for i := range 100 {
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() {
-			_, err := v.Wait(ctx)
-			done <- err
-		}()
-		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
+		if _, err := v.Wait(&endsWhenAsked{ctx, cancel}); !errors.Is(err, context.Canceled) {
 			t.Fatal("wait:", err)
 		}
 		k.fire(t, uint32(i))

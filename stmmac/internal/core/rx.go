@@ -478,19 +478,6 @@ func (r *RxRing) Tail() uint32 { return r.tail }
 // Pool is where the ring takes its buffers.
 func (r *RxRing) Pool() *pagepool.Pool { return r.mapping.Pool() }
 
-// Drop gives the frames of bufs back to the pool.
-func (r *RxRing) Drop(bufs []*pagepool.Buf) {
-	for _, b := range bufs {
-		for b != nil {
-			next := b.Next()
-			if h, _, ok := r.view.Lookup(b); ok {
-				r.recycle(h)
-			}
-			b = next
-		}
-	}
-}
-
 // CountVerdicts counts what a program decided.
 func (r *RxRing) CountVerdicts(dropped, aborted int) {
 	if dropped > 0 {
