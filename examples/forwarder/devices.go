@@ -35,9 +35,10 @@ type side struct {
 
 // forwarder is two MACs on one pool and what forwards between them.
 type forwarder struct {
-	cfg  *config
-	pool *pagepool.Pool
-	side [2]*side
+	cfg   *config
+	pool  *pagepool.Pool
+	side  [2]*side
+	learn *table // nil without -learn
 	// workers[d] forward from side d to the other.
 	workers [2][]*worker
 }
@@ -107,9 +108,8 @@ func (f *forwarder) openMACs(ctx context.Context) (err error) {
 
 // plan makes the workers: one a direction and queue.
 func (f *forwarder) plan() error {
-	var learn *table
 	if f.cfg.learn {
-		learn = newTable(learnLimit, ageingTime)
+		f.learn = newTable(learnLimit, ageingTime)
 	}
 	start, cpu := time.Now(), f.cfg.cpu
 	for d := range f.side {
@@ -119,7 +119,7 @@ func (f *forwarder) plan() error {
 				name: fmt.Sprintf("%s to %s, queue %d", from.name, to.name, q),
 				from: from.mac, rx: from.mac.Rx(q), to: to.mac, tx: to.mac.Tx(q),
 				pool: f.pool, batch: f.cfg.batch, poll: f.cfg.poll, cpu: cpu,
-				learn: learn, side: uint8(d), start: start,
+				learn: f.learn, side: uint8(d), start: start,
 			})
 			if cpu >= 0 {
 				if err := canPin(cpu); err != nil {

@@ -56,7 +56,7 @@ type table struct {
 	used  int
 	swept time.Duration
 
-	unlearned uint64 // stations for which there was no room
+	unlearned uint64 // frames of stations for which there was no room
 }
 
 // newTable returns a table for limit stations, which are forgotten when they

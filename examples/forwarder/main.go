@@ -110,11 +110,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	for _, e := range res.Errors {
 		fmt.Fprintln(stderr, "forwarder:", e)
 	}
-	print := res.table
+	write := res.table
 	if cfg.json {
-		print = res.json
+		write = res.json
 	}
-	if err := print(stdout); err != nil {
+	if err := write(stdout); err != nil {
 		fmt.Fprintln(stderr, "forwarder: write the result:", err)
 		return exitFailed
 	}

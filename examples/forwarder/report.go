@@ -27,14 +27,12 @@ func (f *forwarder) got(d int) (t tally) {
 	return t
 }
 
-// sent is what the driver sent from side d to the other. Drops are frames that
-// the device finished with an error.
+// sent is what the driver sent from side d to the other.
 func (f *forwarder) sent(d int) (t tally) {
 	for _, w := range f.workers[d] {
 		s := w.tx.Stats()
 		t.packets += s.Packets
 		t.bytes += s.Bytes
-		t.drops += s.Errors()
 	}
 	return t
 }
@@ -122,6 +120,7 @@ type result struct {
 	Reordered      uint64            `json:"reordered"`
 	Foreign        uint64            `json:"foreign"`
 	Filtered       uint64            `json:"filtered"`
+	Unlearned      uint64            `json:"unlearned"` // frames of stations for which -learn had no room
 	DurationS      float64           `json:"duration_s"`
 	PPS            float64           `json:"pps"`
 	Mbps           float64           `json:"mbps"`
@@ -149,6 +148,9 @@ func (f *forwarder) result(forwarding time.Duration) *result {
 		for reason, n := range x.Drops {
 			r.Drops[reason] += n
 		}
+	}
+	if f.learn != nil {
+		r.Unlearned = f.learn.unlearned
 	}
 	r.PPS = ratio(float64(r.Packets), r.DurationS)
 	r.Mbps = ratio(float64(r.Bytes)*8/1e6, r.DurationS)
@@ -261,6 +263,9 @@ func (r *result) table(w io.Writer) error {
 	if r.Filtered > 0 {
 		fmt.Fprintf(&b, ", stayed on their side: %d", r.Filtered)
 	}
+	if r.Unlearned > 0 {
+		fmt.Fprintf(&b, ", no room to learn: %d", r.Unlearned)
+	}
 	if r.Foreign > 0 {
 		fmt.Fprintf(&b, ", foreign: %d", r.Foreign)
 	}
@@ -327,7 +332,7 @@ func (l *liveLines) print() {
 	m := l.f.look(time.Since(l.start))
 	s := (m.at - l.last.at).Seconds()
 	packets := float64(m.packets - l.last.packets)
-	drops := map[string]uint64{}
+	drops, damage := map[string]uint64{}, map[string]uint64{}
 	var window []string
 	for d, side := range l.f.side {
 		for reason, n := range l.f.drops(d) {
@@ -336,16 +341,17 @@ func (l *liveLines) print() {
 		if g := side.handle.Loop; g != nil {
 			c := g.Counters()
 			window = append(window, fmt.Sprint(c.Outstanding))
-			if lost := c.Lost + c.Corrupted + c.Duplicated + c.Reordered; lost > 0 {
-				drops["damaged"] += lost
-			}
+			damage["lost"] += c.Lost
+			damage["corrupted"] += c.Corrupted
+			damage["duplicated"] += c.Duplicated
+			damage["reordered"] += c.Reordered
 		}
 	}
 	fmt.Fprintf(l.w, "%4.0f s  %9.0f packets/s  %8.1f Mbit/s  CPU %s  drops: %s", m.at.Seconds(),
 		ratio(packets, s), ratio(float64(m.bytes-l.last.bytes)*8/1e6, s),
 		cpuText(ratio(float64(m.cpu-l.last.cpu), packets)), dropText(drops))
 	if len(window) > 0 {
-		fmt.Fprintf(l.w, "  window: %s", strings.Join(window, "+"))
+		fmt.Fprintf(l.w, "  damage: %s  window: %s", dropText(damage), strings.Join(window, "+"))
 	}
 	fmt.Fprintln(l.w)
 	l.last = m

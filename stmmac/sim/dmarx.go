@@ -273,6 +273,7 @@ func (c *rxChan) peek() {
 		return
 	}
 	if c.m.cfg.Profile == Linux {
+		c.reads++
 		if w, ok := c.readDesc(c.cur); ok && w[3]&descOwn == 0 {
 			c.suspend()
 		}

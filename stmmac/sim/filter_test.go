@@ -174,6 +174,9 @@ func TestVLANFilter(t *testing.T) {
 		g.step()
 		if c.passes {
 			w := g.mustRecv(f)
+			if r4.RDES2(w[2])&r4.VF == 0 {
+				t.Errorf("word 2 %#x", w[2])
+			}
 			if d3 := r4.RDES3(w[3]); w[0] != uint32(c.tci) || d3&r4.RxRS0V == 0 || r4.RxLT.Get(d3) != ltVLAN {
 				t.Errorf("%#x, tag %#x: %08x", uint32(c.reg), c.tci, w)
 			}

@@ -55,7 +55,7 @@ type space struct {
 	lo, hi uint64    // addresses to hand out
 	next   uint64    // where to look first, so that an address is not reused soon
 	view   atomic.Pointer[[]mapping]
-	last   atomic.Pointer[mapping] // the mapping of the last access
+	last   atomic.Int32 // index in view of the mapping of the last access
 }
 
 func (s *space) init(c *Config) {
@@ -70,7 +70,6 @@ func (s *space) init(c *Config) {
 func (s *space) publish() {
 	v := slices.Clone(s.maps)
 	s.view.Store(&v)
-	s.last.Store(nil)
 }
 
 // add maps mem at an address that is page more than a multiple of align.
@@ -147,12 +146,9 @@ func (s *space) removeAll() []mapping {
 
 // Window implements DMA.
 func (s *space) Window(addr uint64, n int) []byte {
-	m := s.last.Load()
-	if m == nil || addr-m.iova >= uint64(len(m.mem)) {
-		if m = s.lookup(addr); m == nil {
-			return nil
-		}
-		s.last.Store(m)
+	m := s.lookup(addr)
+	if m == nil {
+		return nil
 	}
 	off := addr - m.iova
 	if n < 0 || uint64(n) > uint64(len(m.mem))-off {
@@ -163,6 +159,11 @@ func (s *space) Window(addr uint64, n int) []byte {
 
 func (s *space) lookup(addr uint64) *mapping {
 	v := *s.view.Load()
+	// The index may be of an older view: any mapping of this one will do that
+	// addr lies in.
+	if i := int(s.last.Load()); i < len(v) && addr-v[i].iova < uint64(len(v[i].mem)) {
+		return &v[i]
+	}
 	lo, hi := 0, len(v)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
@@ -175,6 +176,7 @@ func (s *space) lookup(addr uint64) *mapping {
 	if lo == 0 || addr-v[lo-1].iova >= uint64(len(v[lo-1].mem)) {
 		return nil
 	}
+	s.last.Store(int32(lo - 1))
 	return &v[lo-1]
 }
 

@@ -191,9 +191,12 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 			pass = true
 		}
 	}
-	if tagged && s.filter&r4.VTFE != 0 && !s.filterVLAN(tag) {
-		f.d2 |= r4.VF
-		pass = false
+	if tagged && s.filter&r4.VTFE != 0 {
+		if s.filterVLAN(tag) {
+			f.d2 |= r4.VF
+		} else {
+			pass = false
+		}
 	}
 	if !pass && s.filter&r4.RA == 0 {
 		return fateFiltered

@@ -126,10 +126,12 @@ func NewModel(cfg Config, dma DMA, irq func(vector int), w Wire) (*Model, error)
 	m.audit.off = cfg.NoAudit
 	m.publishFaults()
 	m.applyReset()
-	w.Notify(m.kick)
 	if !cfg.Inline {
 		m.wakeup = make(chan struct{}, 1)
 		m.quit = make(chan struct{})
+	}
+	w.Notify(m.kick)
+	if !cfg.Inline {
 		m.gone.Add(1)
 		go m.engine()
 	}

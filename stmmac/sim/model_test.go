@@ -82,11 +82,10 @@ type rig struct {
 	clock *ManualClock
 	cfg   Config
 
-	n      int // descriptors in a ring
-	bufLen int // bytes that the driver owns behind each buffer's start
-	rbsz   int
-	dsl    int
-	start  int // offset of a receive buffer in its slot
+	n     int // descriptors in a ring
+	rbsz  int
+	dsl   int
+	start int // offset of a receive buffer in its slot
 
 	rxRing, txRing []byte
 	rxBase, txBase uint64
