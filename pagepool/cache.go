@@ -6,8 +6,10 @@ import "unsafe"
 // the pool at a time, so the lock is taken once in 128 buffers.
 const cacheSize = 256
 
-// Cache is the stock of free buffers of one queue. One goroutine at a time
-// uses it, without a lock for most calls.
+// Cache is a stock of free buffers for one goroutine that takes and gives back
+// a few at a time: it uses the pool's lock once in 128 buffers. Up to 256 free
+// buffers lie in it, where others find them only when it is used again, so a
+// pool needs as many more. Rings move whole batches and use the pool itself.
 type Cache struct {
 	pool  *Pool
 	first unsafe.Pointer // the record from which handles count
@@ -34,14 +36,11 @@ func (c *Cache) Take(dst []Handle, o Owner) int {
 			}
 		}
 		k := min(len(dst)-got, c.n)
-		to, from, first := dst[got:][:k], c.h[c.n-k:][:k], c.first
-		for i, h := range from {
-			At(first, h).owner = o
-			to[i] = h
-		}
+		copy(dst[got:], c.h[c.n-k:c.n])
 		c.n -= k
 		got += k
 	}
+	hold(c.first, dst[:got], o)
 	return got
 }
 
@@ -53,11 +52,8 @@ func (c *Cache) Put(src []Handle) {
 			c.spill(cacheSize / 2)
 		}
 		k := min(len(src), cacheSize-c.n)
-		dst, first, free := c.h[c.n:][:k], c.first, c.free
-		for i, h := range src[:k] {
-			At(first, h).owner = free
-			dst[i] = h
-		}
+		hold(c.first, src[:k], c.free)
+		copy(c.h[c.n:], src[:k])
 		c.n += k
 		src = src[k:]
 		if c.pool.attention.Load() {

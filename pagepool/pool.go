@@ -334,6 +334,28 @@ func (p *Pool) push(h Handle) {
 // Misfreed counts the buffers that Free left alone: a fault of the caller.
 func (p *Pool) Misfreed() uint64 { return p.misfreed.Load() }
 
+// Take fills dst with free buffers, which o holds from then on, and returns how
+// many there were. For drivers, whose rings keep handles.
+func (p *Pool) Take(dst []Handle, o Owner) int {
+	n := p.take(dst)
+	hold(p.first, dst[:n], o)
+	return n
+}
+
+// Put gives back the buffers of src, which a driver's ring holds, one record
+// each: buffers linked to them are not freed with them.
+func (p *Pool) Put(src []Handle) {
+	hold(p.first, src, p.owner)
+	p.give(src)
+}
+
+// hold makes o the holder of the buffers of hs.
+func hold(first unsafe.Pointer, hs []Handle, o Owner) {
+	for _, h := range hs {
+		At(first, h).owner = o
+	}
+}
+
 // take moves up to len(dst) free handles to dst.
 func (p *Pool) take(dst []Handle) int {
 	p.mu.Lock()
@@ -347,13 +369,13 @@ func (p *Pool) take(dst []Handle) int {
 	return n
 }
 
-// give moves handles of buffers that are free back from a cache.
+// give moves handles of buffers that are marked as free back.
 func (p *Pool) give(src []Handle) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		// A cache marks buffers as free without the lock, so how many of them
-		// Close has counted as held is not known.
+		// They are marked without the lock, so how many of them Close has
+		// counted as held is not known.
 		p.held = total(p.holders())
 		p.settle()
 		return

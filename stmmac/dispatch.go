@@ -84,21 +84,31 @@ func (m *MAC) dispatch() {
 			pprof.Do(context.Background(), labels, func(ctx context.Context) {
 				for {
 					if _, err := v.Wait(ctx); err != nil {
-						if !errors.Is(err, ErrClosed) {
-							m.fail("wait for an interrupt", err)
-						}
+						m.lost("wait for an interrupt", err)
 						return
 					}
 					for _, c := range s.channels {
 						m.handle(c.ch, c.event)
 					}
 					if err := v.Unmask(); err != nil {
-						m.fail("unmask an interrupt", err)
+						m.lost("unmask an interrupt", err)
 						return
 					}
 				}
 			})
 		})
+	}
+}
+
+// lost says that an interrupt vector has ended: by Close of the MAC, or because
+// the device was closed or unplugged under it.
+func (m *MAC) lost(op string, err error) {
+	switch {
+	case m.closed():
+	case errors.Is(err, ErrClosed):
+		m.fail(op, ErrGone)
+	default:
+		m.fail(op, err)
 	}
 }
 

@@ -88,6 +88,9 @@ func validate(o *options) error {
 	if n := o.AXI.PBL; n < 0 || n > 32 || n&(n-1) != 0 {
 		return fmt.Errorf("PBL %d is none of 1, 2, 4, 8, 16, 32: %w", n, os.ErrInvalid)
 	}
+	if hz := o.CSRClock; hz != 0 && (hz < 1_000_000 || hz > 4_096_000_000) {
+		return fmt.Errorf("CSR clock of %d Hz is not in 1 to 4096 MHz: %w", hz, os.ErrInvalid)
+	}
 	if a := o.HardwareAddr; a != nil && !unicast(a) {
 		return fmt.Errorf("hardware address %v is no unicast address of six bytes: %w", a, os.ErrInvalid)
 	}

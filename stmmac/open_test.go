@@ -78,6 +78,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"burst length 12345", nil, config(func(c *stmmac.Config) { c.AXI.BurstLens = 12345 }), os.ErrInvalid, []string{"burst"}},
 		{"PBL 3", nil, config(func(c *stmmac.Config) { c.AXI.PBL = 3 }), os.ErrInvalid, []string{"PBL"}},
 		{"17 reads", nil, config(func(c *stmmac.Config) { c.AXI.MaxReads = 17 }), os.ErrInvalid, nil},
+		{"CSR clock in MHz", nil, config(func(c *stmmac.Config) { c.CSRClock = 125 }), os.ErrInvalid, []string{"CSR clock of 125 Hz"}},
 		{"no time to reset", nil, config(func(c *stmmac.Config) { c.ResetTimeout = 0 }), os.ErrInvalid, nil},
 		{"negative NET_IP_ALIGN", nil, []stmmac.Option{stmmac.WithNetIPAlign(-1)}, os.ErrInvalid, nil},
 		{"buffers too small", nil, []stmmac.Option{stmmac.WithBufSize(100)}, os.ErrInvalid, []string{"buffer size 100"}},

@@ -80,6 +80,7 @@ type rig struct {
 	wire  *testWire
 	clock *sim.ManualClock
 	dev   *sim.Device
+	via   stmmac.Device // what the MAC opens: dev, or what rigConfig.wrap made of it
 	pool  *pagepool.Pool
 	mac   *stmmac.MAC
 	opts  []stmmac.Option
@@ -95,6 +96,7 @@ type rigConfig struct {
 	bufs    int // buffers of the pool; 0: 2,048
 	bufSize int // bytes; 0: 2,048
 	opts    []stmmac.Option
+	wrap    func(*sim.Device) stmmac.Device // stands between the MAC and the model
 }
 
 // newRig opens a MAC. When the test ends it closes it and fails if a buffer, a
@@ -106,6 +108,10 @@ func newRig(t *testing.T, c rigConfig) *rig {
 	var err error
 	if r.dev, err = sim.New(c.sim, r.wire); err != nil {
 		t.Fatal(err)
+	}
+	r.via = r.dev
+	if c.wrap != nil {
+		r.via = c.wrap(r.dev)
 	}
 	if c.bufs == 0 {
 		c.bufs = 2048
@@ -129,7 +135,7 @@ func newRig(t *testing.T, c rigConfig) *rig {
 func (r *rig) open() {
 	r.Helper()
 	var err error
-	if r.mac, err = stmmac.Open(r.Context(), r.dev, r.opts...); err != nil {
+	if r.mac, err = stmmac.Open(r.Context(), r.via, r.opts...); err != nil {
 		r.Fatal(err)
 	}
 	r.base = r.pool.InUse()

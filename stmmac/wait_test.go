@@ -115,10 +115,12 @@ func TestWait(t *testing.T) {
 			c := newCable(t, sim.Config{}, vectors)
 			ctx := patience(t)
 			count := 2000
+			window := make(chan struct{}, 200) // a wire does not wait for a receiver
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				tx := c.mac[0].Tx(0)
 				for seq := 0; seq < count; {
+					window <- struct{}{}
 					b, err := c.pool.Alloc()
 					if err != nil {
 						t.Error(err)
@@ -166,6 +168,7 @@ func TestWait(t *testing.T) {
 						t.Fatalf("frame %d differs", seq)
 					}
 					seq++
+					<-window
 				}
 				c.pool.FreeBatch(bufs[:n])
 			}
@@ -262,11 +265,13 @@ func TestShared(t *testing.T) {
 	c := newCable(t, sim.Config{}, "common", stmmac.WithRings(64, 16))
 	ctx := patience(t)
 	const senders, each = 8, 200
+	window := make(chan struct{}, 50)
 	var wg sync.WaitGroup
 	s := c.mac[0].Tx(0).Shared()
 	for g := range senders {
 		wg.Go(func() {
 			for i := range each {
+				window <- struct{}{}
 				b, err := c.pool.Alloc()
 				if err != nil {
 					t.Error(err)
@@ -310,6 +315,7 @@ func TestShared(t *testing.T) {
 			} else {
 				next[g]++
 			}
+			<-window
 			got++
 		}
 		c.pool.FreeBatch(bufs[:n])

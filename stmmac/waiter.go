@@ -2,7 +2,6 @@ package stmmac
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/gostmmac/gostmmac/mmio"
@@ -86,13 +85,13 @@ func (w *waiter) sleep(ctx context.Context, starved bool) error {
 		switch {
 		case err == nil:
 			w.mac.handle(w.ch, w.event)
-			// An interrupt that cannot be unmasked is one that is edge-triggered.
-			_ = w.direct.Unmask()
-		case errors.Is(err, ErrClosed):
+			if err := w.direct.Unmask(); err != nil {
+				w.mac.lost("unmask an interrupt", err)
+			}
 		case ctx.Err() != nil:
 			return ctx.Err()
 		default:
-			w.mac.fail("wait for an interrupt", err)
+			w.mac.lost("wait for an interrupt", err)
 		}
 		return nil
 	}

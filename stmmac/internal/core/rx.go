@@ -117,7 +117,7 @@ type RxRing struct {
 	ring    Ring
 	mapping *pagepool.Mapping
 	view    *pagepool.View
-	cache   *pagepool.Cache
+	pool    *pagepool.Pool
 	owner   pagepool.Owner // this ring
 	app     pagepool.Owner // whoever calls Recv
 
@@ -162,7 +162,7 @@ type rxChain struct {
 func NewRxRing(d RxDescs, m *pagepool.Mapping, owner pagepool.Owner, n int, lay RxLayout, keepsFCS bool) *RxRing {
 	r := &RxRing{
 		descs: d, ring: d.Ring(),
-		mapping: m, view: m.View(), cache: m.Pool().NewCache(), owner: owner, app: m.View().Application(),
+		mapping: m, view: m.View(), pool: m.Pool(), owner: owner, app: m.View().Application(),
 		n: uint32(n), lay: lay, start: uint16(lay.Start), handles: make([]pagepool.Handle, n),
 		threshold: uint32(max(1, min(n/4, 64))),
 		perFrame:  uint32(max(1, (lay.MaxFrame+lay.Size-1)/lay.Size)),
@@ -229,30 +229,27 @@ func (r *RxRing) whole(to unsafe.Pointer, n uint32) uint32 {
 	first := r.view.First()
 	h := unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.handles)), uintptr(r.head)*unsafe.Sizeof(pagepool.Handle(0)))
 	snap := unsafe.Pointer(&r.snap)
-	end := unsafe.Add(snap, uintptr(n)*unsafe.Sizeof(r.snap[0]))
 	shift := r.lenShift & 31
 	var bytes uint64
-	for snap != end {
-		own := *(*uint32)(snap)
+	i := uintptr(0)
+	for ; i < uintptr(n); i++ {
+		own := *(*uint32)(unsafe.Add(snap, i*unsafe.Sizeof(r.snap[0])))
 		// The length is the device's word: it is compared with what was posted
 		// before a slice is made of it. A length of 0 wraps.
 		size := own>>shift&r.lenMask - r.fcs
 		if own&r.rxMask != r.rxWhole || size-1 >= r.fastLen {
 			break
 		}
-		b := pagepool.At(first, *(*pagepool.Handle)(h))
+		b := pagepool.At(first, *(*pagepool.Handle)(unsafe.Add(h, i*unsafe.Sizeof(pagepool.Handle(0)))))
 		b.Received(r.start, uint16(size), r.app)
 		bytes += uint64(size)
 		// Buffers do not lie in the Go heap: stored as a number the pointer
 		// needs no write barrier of the garbage collector.
-		*(*uintptr)(to) = uintptr(unsafe.Pointer(b))
-		h, to = unsafe.Add(h, unsafe.Sizeof(pagepool.Handle(0))), unsafe.Add(to, unsafe.Sizeof(b))
-		snap = unsafe.Add(snap, unsafe.Sizeof(own))
+		*(*uintptr)(unsafe.Add(to, i*unsafe.Sizeof(b))) = uintptr(unsafe.Pointer(b))
 	}
-	done := uint32(uintptr(snap)-uintptr(unsafe.Pointer(&r.snap))) / 4
-	r.c.packets.Add(uint64(done))
+	r.c.packets.Add(uint64(i))
 	r.c.bytes.Add(bytes)
-	return done
+	return uint32(i)
 }
 
 // rest takes k finished descriptors off the ring one by one, of which the first
@@ -392,7 +389,7 @@ func (r *RxRing) countError(f RxFlags) {
 }
 
 // recycle gives one buffer that the device has finished back to the pool.
-func (r *RxRing) recycle(h pagepool.Handle) { r.cache.Put([]pagepool.Handle{h}) }
+func (r *RxRing) recycle(h pagepool.Handle) { r.pool.Put([]pagepool.Handle{h}) }
 
 // dropChain gives the buffers of the frame under way back.
 func (r *RxRing) dropChain() {
@@ -434,9 +431,9 @@ func (r *RxRing) post() int {
 	first := r.tail
 	// The slots may wrap: the shadow is filled in two pieces at most.
 	room := min(want, r.n-first)
-	got := uint32(r.cache.Take(r.handles[first:][:room], r.owner))
+	got := uint32(r.pool.Take(r.handles[first:][:room], r.owner))
 	if got == room && want > room {
-		got += uint32(r.cache.Take(r.handles[:want-room], r.owner))
+		got += uint32(r.pool.Take(r.handles[:want-room], r.owner))
 	}
 	if got < want {
 		r.c.noBuffer.Add(1)
@@ -476,7 +473,7 @@ func (r *RxRing) Layout() RxLayout { return r.lay }
 func (r *RxRing) Tail() uint32 { return r.tail }
 
 // Pool is where the ring takes its buffers.
-func (r *RxRing) Pool() *pagepool.Pool { return r.mapping.Pool() }
+func (r *RxRing) Pool() *pagepool.Pool { return r.pool }
 
 // CountVerdicts counts what a program decided.
 func (r *RxRing) CountVerdicts(dropped, aborted int) {
@@ -502,7 +499,6 @@ func (r *RxRing) Release() {
 			r.head = 0
 		}
 	}
-	r.cache.Flush()
 }
 
 // Stats returns the counts. Any goroutine may call it.

@@ -98,7 +98,7 @@ type TxRing struct {
 	ring    Ring
 	mapping *pagepool.Mapping
 	view    *pagepool.View
-	cache   *pagepool.Cache
+	pool    *pagepool.Pool
 	owner   pagepool.Owner // this ring
 	app     pagepool.Owner // whoever calls Send
 
@@ -128,7 +128,7 @@ func NewTxRing(d TxDescs, m *pagepool.Mapping, owner pagepool.Owner, n, maxFrame
 	fail func(error) error) *TxRing {
 	r := &TxRing{
 		descs: d, ring: d.Ring(),
-		mapping: m, view: m.View(), cache: m.Pool().NewCache(), owner: owner, app: m.View().Application(),
+		mapping: m, view: m.View(), pool: m.Pool(), owner: owner, app: m.View().Application(),
 		n: uint32(n), maxFrame: uint32(maxFrame), maxBuf: uint32(maxBuf),
 		oneLen: uint32(min(maxFrame, maxBuf) - EthHeaderLen), reserve: uint32(n) / 4,
 		handles: make([]pagepool.Handle, n), fail: fail,
@@ -202,21 +202,20 @@ func (r *TxRing) single(b *pagepool.Buf, arenas int) bool {
 // slots from the tail on, up to the first frame that is none. It returns how
 // many and their bytes. It goes by pointers, in slices whose bounds Send knows.
 func (r *TxRing) claim(from unsafe.Pointer, n uint32) (uint32, uint64) {
-	first, arenas, start := r.view.First(), r.view.Arenas(), from
+	first, arenas := r.view.First(), r.view.Arenas()
 	h := unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.handles)), uintptr(r.tail)*unsafe.Sizeof(pagepool.Handle(0)))
-	end := unsafe.Add(from, uintptr(n)*unsafe.Sizeof(from))
 	var bytes uint64
-	for from != end {
-		b := *(**pagepool.Buf)(from)
+	i := uintptr(0)
+	for ; i < uintptr(n); i++ {
+		b := *(**pagepool.Buf)(unsafe.Add(from, i*unsafe.Sizeof(from)))
 		if !r.single(b, arenas) {
 			break
 		}
 		b.SetOwner(r.owner)
-		*(*pagepool.Handle)(h) = pagepool.HandleOf(first, b)
+		*(*pagepool.Handle)(unsafe.Add(h, i*unsafe.Sizeof(pagepool.Handle(0)))) = pagepool.HandleOf(first, b)
 		bytes += uint64(b.Len())
-		h, from = unsafe.Add(h, unsafe.Sizeof(pagepool.Handle(0))), unsafe.Add(from, unsafe.Sizeof(from))
 	}
-	return uint32((uintptr(from) - uintptr(start)) / unsafe.Sizeof(from)), bytes
+	return uint32(i), bytes
 }
 
 // kick accounts for what was posted and rings the doorbell.
@@ -349,7 +348,7 @@ func (r *TxRing) reclaim(dst []*pagepool.Buf) int {
 			break
 		}
 		// Frames of one buffer without an error: the common case.
-		r.cache.Put(r.handles[r.clean : r.clean+k])
+		r.pool.Put(r.handles[r.clean : r.clean+k])
 		frames += int(k)
 		r.advance(k)
 	}
@@ -405,7 +404,7 @@ func (r *TxRing) finish(dst []*pagepool.Buf) int {
 func (r *TxRing) free(b *pagepool.Buf) {
 	for b != nil {
 		next := b.Next()
-		r.cache.Put([]pagepool.Handle{pagepool.HandleOf(r.view.First(), b)})
+		r.pool.Put([]pagepool.Handle{pagepool.HandleOf(r.view.First(), b)})
 		b = next
 	}
 }
@@ -465,9 +464,8 @@ func (r *TxRing) End() { r.end() }
 // the device had: it must have been stopped.
 func (r *TxRing) Release() {
 	for ; r.inflight > 0; r.advance(1) {
-		r.cache.Put(r.handles[r.clean : r.clean+1])
+		r.pool.Put(r.handles[r.clean : r.clean+1])
 	}
-	r.cache.Flush()
 }
 
 // Stats returns the counts. Any goroutine may call it.
