@@ -19,13 +19,14 @@ type fakeDevice struct {
 	mu      sync.Mutex
 	next    uint64
 	mapped  map[uint64]int
+	memory  map[uint64][]byte // what was mapped, for tests that play the device
 	resets  int
 	failMap int // the call of MapDMA, counted from 1, that fails
 	calls   int
 }
 
 func newFakeDevice(r mmio.Region) *fakeDevice {
-	return &fakeDevice{region: r, next: 0x10000000, mapped: map[uint64]int{}}
+	return &fakeDevice{region: r, next: 0x10000000, mapped: map[uint64]int{}, memory: map[uint64][]byte{}}
 }
 
 func (d *fakeDevice) Region(i int) (mmio.Region, error) {
@@ -48,6 +49,7 @@ func (d *fakeDevice) MapDMA(mem []byte) (uint64, error) {
 	a := d.next
 	d.next += uint64(len(mem)+0xffff) &^ 0xffff
 	d.mapped[a] = len(mem)
+	d.memory[a] = mem
 	return a, nil
 }
 
@@ -58,6 +60,7 @@ func (d *fakeDevice) UnmapDMA(iova uint64, n int) error {
 		return os.ErrInvalid
 	}
 	delete(d.mapped, iova)
+	delete(d.memory, iova)
 	return nil
 }
 
