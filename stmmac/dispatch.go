@@ -87,8 +87,13 @@ func (m *MAC) dispatch() {
 						m.lost("wait for an interrupt", err)
 						return
 					}
-					for _, c := range s.channels {
-						m.handle(c.ch, c.event)
+					// An event that comes while another holds the line high makes
+					// no edge: look until a whole pass finds nothing.
+					for again := true; again; {
+						again = false
+						for _, c := range s.channels {
+							again = m.handle(c.ch, c.event) || again
+						}
 					}
 					if err := v.Unmask(); err != nil {
 						m.lost("unmask an interrupt", err)
@@ -112,8 +117,9 @@ func (m *MAC) lost(op string, err error) {
 	}
 }
 
-// handle serves a channel: it wakes the queues whose events it finds.
-func (m *MAC) handle(ch int, mask core.Events) {
+// handle serves a channel: it wakes the queues whose events it finds, and says
+// whether there were any on a device that answers.
+func (m *MAC) handle(ch int, mask core.Events) bool {
 	found := m.hw.Events(ch, mask)
 	switch {
 	case found&core.EventGone != 0:
@@ -127,4 +133,5 @@ func (m *MAC) handle(ch int, mask core.Events) {
 	if found&core.EventTx != 0 && ch < len(m.tx) {
 		m.tx[ch].signal()
 	}
+	return found&^core.EventGone != 0
 }

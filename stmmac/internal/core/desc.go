@@ -20,6 +20,7 @@ type Format struct {
 	// RxMask are RxWhole. Its length, with FCS, is in the bits of RxLen of the
 	// word shifted right by RxLenShift.
 	RxMask, RxWhole uint32
+	RxLast          uint32 // set in the last descriptor of a frame
 	RxLen           uint32
 	RxLenShift      uint8
 
@@ -105,6 +106,26 @@ func loadDone(p unsafe.Pointer, stride uintptr, snap *[MaxBatch]uint32, n uint32
 		own := *(*uint32)(p)
 		if own&ownBit != 0 {
 			return i
+		}
+		*(*uint32)(to) = own
+		p, to = unsafe.Add(p, stride), unsafe.Add(to, unsafe.Sizeof(own))
+	}
+	return n
+}
+
+// loadFrames is loadDone for frames of several descriptors: it stops behind the
+// frames-th descriptor that ends one, that is that has the bit last.
+//
+//go:noinline
+func loadFrames(p unsafe.Pointer, stride uintptr, snap *[MaxBatch]uint32, n, last uint32, frames int) uint32 {
+	to := unsafe.Pointer(snap)
+	for i := range n {
+		own := *(*uint32)(p)
+		if own&ownBit != 0 || frames == 0 {
+			return i
+		}
+		if own&last != 0 {
+			frames--
 		}
 		*(*uint32)(to) = own
 		p, to = unsafe.Add(p, stride), unsafe.Add(to, unsafe.Sizeof(own))

@@ -117,11 +117,11 @@ type Hardware interface {
 	SetFilter(f Filter)
 	// Stop stops the MAC and the DMA and waits until no transfer runs.
 	Stop(ctx context.Context) error
-	// Events reads the status of a channel, clears what it read of the events
-	// in mask, and disables the interrupts of those that it found.
+	// Events reads the status of a channel, clears what it read of the enabled
+	// events in mask, and disables the interrupts of those that it found.
 	Events(ch int, mask Events) Events
 	// Unmask clears the events of a channel that have happened and enables
-	// their interrupts; it returns when the device has seen both, or with
-	// ErrGone.
+	// their interrupts, unless they are enabled; it returns when the device has
+	// seen both, or with ErrGone.
 	Unmask(ch int, e Events) error
 }

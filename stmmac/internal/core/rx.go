@@ -187,12 +187,13 @@ func (r *RxRing) Recv(dst []*pagepool.Buf) int {
 	if !r.state.CompareAndSwap(gateOpen, gateBusy) {
 		return 0
 	}
-	want := uint32(len(dst))
+	f, want := r.ring.Format, min(MaxBatch, r.posted, r.n-r.head)
+	var k uint32
 	if r.perFrame > 1 {
-		want = min(want, MaxBatch) * r.perFrame
+		k = loadFrames(r.ring.word(r.head), uintptr(f.Stride), &r.snap, want, f.RxLast, len(dst))
+	} else {
+		k = loadDone(r.ring.word(r.head), uintptr(f.Stride), &r.snap, min(want, uint32(len(dst))))
 	}
-	want = min(want, MaxBatch, r.posted, r.n-r.head)
-	k := loadDone(r.ring.word(r.head), uintptr(r.ring.Format.Stride), &r.snap, want)
 	n := uint32(0)
 	if k > 0 {
 		// Orders the loads of the OWN words in loadDone before those of the

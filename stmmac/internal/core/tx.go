@@ -250,7 +250,12 @@ func (r *TxRing) sendAny(src []*pagepool.Buf, n int) (int, error) {
 			break
 		}
 		if k == 0 {
-			break
+			// Send looked for room for frames of one buffer only.
+			if r.keep || r.reclaim(nil) == 0 {
+				break
+			}
+			space = min(int(r.n-1-r.inflight), MaxBatch)
+			continue
 		}
 		bytes += uint64(size)
 		used += k
@@ -454,7 +459,18 @@ func (r *TxRing) Look() bool {
 		return false
 	}
 	defer r.leave()
-	return r.inflight == 0 || r.ring.own(r.clean)&ownBit == 0
+	for slot, k := r.clean, r.inflight; k > 0; k-- {
+		switch own := r.ring.own(slot); {
+		case own&ownBit != 0:
+			return false
+		case own&r.ring.Format.TxDoneLast != 0:
+			return true
+		}
+		if slot++; slot == r.n {
+			slot = 0
+		}
+	}
+	return r.inflight == 0
 }
 
 // End waits for the call under way; later ones do nothing.

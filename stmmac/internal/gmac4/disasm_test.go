@@ -127,7 +127,7 @@ var leaves = map[string]map[string]func(access) error{
 		"writeTxOne": bodyOnly, "giveTxOne": ownOnly,
 		"writeTxBodies": bodyOnly, "giveTx": ownOnly,
 	},
-	"core": {"loadDone": ownLoad, "loadSent": ownLoad},
+	"core": {"loadDone": ownLoad, "loadFrames": ownLoad, "loadSent": ownLoad},
 }
 
 func (a arch) judge(lines []string, rule func(access) error) error {

@@ -38,7 +38,8 @@ func (h *HW) Events(ch int, mask core.Events) core.Events {
 	var off gmac4reg.CHInterrupt
 	for _, e := range [...]core.Events{core.EventRx, core.EventTx, core.EventFatal} {
 		st, en := causes(e & mask)
-		if status&st != 0 {
+		// What is not enabled holds no line, and Unmask clears it.
+		if status&st != 0 && c.enable&en != 0 {
 			found |= e
 			clear |= status & st
 			off |= en
@@ -64,6 +65,11 @@ func (h *HW) Unmask(ch int, e core.Events) error {
 	status := gmac4reg.DMACHStatus.Load(c.regs)
 	if uint32(status) == mmio.AllOnes {
 		return core.ErrGone
+	}
+	if c.enable&en == en {
+		// What is pending has raised the line, which only Events lowers: lowered
+		// here, the edge of another event could fall between two of its looks.
+		return nil
 	}
 	if clear := status & st; clear != 0 {
 		gmac4reg.DMACHStatus.Store(c.regs, clear|status&(gmac4reg.NIS|gmac4reg.AIS))

@@ -23,6 +23,7 @@ var format = core.Format{
 
 	RxMask:  uint32(gmac4reg.RxFD | gmac4reg.RxLD | gmac4reg.RxCTXT | gmac4reg.RxES),
 	RxWhole: uint32(gmac4reg.RxFD | gmac4reg.RxLD),
+	RxLast:  uint32(gmac4reg.RxLD),
 	RxLen:   uint32(gmac4reg.RxPL),
 
 	TxFirst: uint32(gmac4reg.TxFD), TxLast: uint32(gmac4reg.TxLD), TxOwn: uint32(gmac4reg.TxOWN),
