@@ -56,7 +56,9 @@ func WithRings(rx, tx int) Option {
 }
 
 // WithMTU sets the longest payload of a frame in bytes, 46 to 9000; frames may
-// have two VLAN tags beside it. The default is 1500.
+// have two VLAN tags beside it, except that the device counts frames of more
+// than 9018 bytes with FCS, 9022 with a tag, as giants, which are dropped. The
+// default is 1500.
 func WithMTU(mtu int) Option { return func(o *options) { o.MTU = mtu } }
 
 // WithPool makes the MAC use buffers of p, which other MACs may use too: then

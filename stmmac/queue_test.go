@@ -249,8 +249,6 @@ func TestSendRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	foreign.SetData(frame(60, 0))
-	free := r.buf(frame(60, 0), 60)
-	r.pool.Free(free)
 	cycle := r.buf(frame(100, 0), 50)
 	cycle.Next().SetNext(cycle)
 	empty := r.buf(frame(60, 0), 30)
@@ -260,7 +258,7 @@ func TestSendRefuses(t *testing.T) {
 		want error
 	}{
 		"foreign":             {foreign, stmmac.ErrForeignBuffer},
-		"free":                {free, stmmac.ErrNotHeld},
+		"free":                {nil, stmmac.ErrNotHeld},
 		"nil":                 {nil, stmmac.ErrFrameTooShort},
 		"13 bytes":            {r.buf(frame(60, 0)[:13], 60), stmmac.ErrFrameTooShort},
 		"nothing":             {r.buf(nil, 60), stmmac.ErrFrameTooShort},
@@ -270,7 +268,12 @@ func TestSendRefuses(t *testing.T) {
 		"a cycle":             {cycle, stmmac.ErrNotHeld},
 	} {
 		good := frame(60, 5)
-		n, err := r.mac.Tx(0).Send([]*pagepool.Buf{r.buf(good, 60), tc.b, nil})
+		first := r.buf(good, 60)
+		if name == "free" {
+			tc.b = r.buf(frame(60, 0), 60)
+			r.pool.Free(tc.b)
+		}
+		n, err := r.mac.Tx(0).Send([]*pagepool.Buf{first, tc.b, nil})
 		if n != 1 {
 			t.Errorf("%s: took %d", name, n)
 		}

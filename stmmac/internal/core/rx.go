@@ -128,7 +128,7 @@ type RxRing struct {
 	threshold uint32 // empty slots that make a refill worth a doorbell
 	fcs       uint32 // bytes of FCS that the device leaves on a frame
 	maxLen    uint32 // longest frame as the device reports its length
-	fastLen   uint32 // longest frame in one buffer, without FCS
+	fastLen   uint32 // longest frame in one buffer, without FCS and Ethernet header
 
 	// As in Format, where they are one load nearer.
 	rxMask, rxWhole, lenMask uint32
@@ -171,7 +171,7 @@ func NewRxRing(d RxDescs, m *pagepool.Mapping, owner pagepool.Owner, n int, lay 
 		r.fcs = FCSLen
 	}
 	r.maxLen = uint32(lay.MaxFrame) - FCSLen + r.fcs
-	r.fastLen = min(uint32(lay.First), r.maxLen) - r.fcs
+	r.fastLen = min(uint32(lay.First), r.maxLen) - r.fcs - EthHeaderLen
 	f := r.ring.Format
 	r.rxMask, r.rxWhole, r.lenMask, r.lenShift = f.RxMask, f.RxWhole, f.RxLen, f.RxLenShift
 	if lay.Single {
@@ -236,9 +236,9 @@ func (r *RxRing) whole(to unsafe.Pointer, n uint32) uint32 {
 	for ; i < uintptr(n); i++ {
 		own := *(*uint32)(unsafe.Add(snap, i*unsafe.Sizeof(r.snap[0])))
 		// The length is the device's word: it is compared with what was posted
-		// before a slice is made of it. A length of 0 wraps.
+		// before a slice is made of it. One below that of the header wraps.
 		size := own>>shift&r.lenMask - r.fcs
-		if own&r.rxMask != r.rxWhole || size-1 >= r.fastLen {
+		if own&r.rxMask != r.rxWhole || size-EthHeaderLen > r.fastLen {
 			break
 		}
 		b := pagepool.At(first, *(*pagepool.Handle)(unsafe.Add(h, i*unsafe.Sizeof(pagepool.Handle(0)))))
@@ -317,7 +317,7 @@ func (r *RxRing) assemble(h pagepool.Handle, own uint32) *pagepool.Buf {
 		c.bad = true
 	case last:
 		size = length - c.got // wraps if the length is less than what arrived
-		if length <= r.fcs || size == 0 || size > room {
+		if length < r.fcs+EthHeaderLen || size == 0 || size > room {
 			r.c.length.Add(1)
 			c.bad = true
 		} else if length > r.maxLen {
