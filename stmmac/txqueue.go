@@ -83,6 +83,20 @@ func (s *SharedTx) Reap(dst []*pagepool.Buf) int {
 	return s.q.Reap(dst)
 }
 
+// Space is [TxQueue.Space].
+func (s *SharedTx) Space() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.q.Space()
+}
+
+// Inflight is [TxQueue.Inflight].
+func (s *SharedTx) Inflight() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.q.Inflight()
+}
+
 // Wait is [TxQueue.Wait] for several goroutines: they sleep one at a time, and
 // the lock is held only while the ring is looked at.
 func (s *SharedTx) Wait(ctx context.Context) error {

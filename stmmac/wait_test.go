@@ -321,6 +321,15 @@ func TestShared(t *testing.T) {
 		c.pool.FreeBatch(bufs[:n])
 	}
 	wg.Wait()
+	for s.Inflight() > 0 {
+		if err := s.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s.Reap(nil)
+	}
+	if n := s.Space(); n != 15 {
+		t.Errorf("room for %d, want 15", n)
+	}
 }
 
 // TestLinks follows changes of the link.
