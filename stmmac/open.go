@@ -3,6 +3,7 @@ package stmmac
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -111,6 +112,9 @@ func hardware(cfg *Config, d Device) (core.Hardware, error) {
 	r, err := d.Region(cfg.RegionNo)
 	if err != nil {
 		return nil, fmt.Errorf("region %d: %w", cfg.RegionNo, err)
+	}
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		return nil, fmt.Errorf("descriptors are little-endian and this machine is not: %w", errors.ErrUnsupported)
 	}
 	if !d.Coherent() {
 		return nil, fmt.Errorf("the device does not see the caches of the CPU, and there is no cache maintenance: %w", errors.ErrUnsupported)

@@ -55,6 +55,34 @@ func TestProgram(t *testing.T) {
 	r.settled()
 }
 
+// TestProgramPanics closes a MAC whose program panicked: the ring is in order.
+func TestProgramPanics(t *testing.T) {
+	calls := 0
+	p := programFunc(func(*pagepool.Buf) stmmac.Verdict {
+		if calls++; calls == 3 {
+			panic("program")
+		}
+		return stmmac.VerdictPass
+	})
+	r := newRig(t, rigConfig{opts: []stmmac.Option{stmmac.WithProgram(p)}})
+	in := frames(5, 60, 1)
+	r.wire.deliver(in...)
+	r.step()
+	bufs := make([]*pagepool.Buf, 5)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		r.mac.Rx(0).Recv(bufs)
+	}()
+	r.pool.FreeBatch(bufs) // they were given out
+	r.wire.deliver(in...)
+	r.same(r.recv(10), in)
+	r.settled()
+}
+
 // TestOffsets holds where frames start, with and without a program, for every
 // alignment.
 func TestOffsets(t *testing.T) {

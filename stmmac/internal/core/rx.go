@@ -110,7 +110,7 @@ type RxLayout struct {
 }
 
 // RxRing is the driver's side of a receive queue. One goroutine at a time uses
-// it, except for Stats, Posted and Wake.
+// it, except for Stats.
 type RxRing struct {
 	gate
 	descs   RxDescs
@@ -215,10 +215,12 @@ func (r *RxRing) Recv(dst []*pagepool.Buf) int {
 	if empty := r.n - 1 - r.posted; empty >= r.threshold || empty > 0 && n == 0 {
 		r.refill()
 	}
-	if r.filter != nil {
-		n = uint32(r.filter(dst[:n]))
-	}
 	r.leave()
+	// The frames are the caller's already, so whatever the filter does, also
+	// if it panics, the ring is in order.
+	if r.filter != nil && n > 0 {
+		return r.filter(dst[:n])
+	}
 	return int(n)
 }
 
