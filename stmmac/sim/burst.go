@@ -190,7 +190,7 @@ func (c *rxChan) burst(budget int) (used int) {
 	q := &m.rxq[0]
 	s := &m.mac
 	if !m.quick || m.hasHeld || s.routed || !q.enabled || q.dynamic || !q.empty() || c.mid >= 0 || !c.free(0) ||
-		s.filter&(r4.PR|r4.HUC|r4.DAIF|r4.SAF|r4.VTFE|r4.RA) != 0 || len(s.entries) == 0 || s.entries[0].n != 0 {
+		s.filter&(r4.HUC|r4.DAIF|r4.SAF|r4.VTFE|r4.RA) != 0 || len(s.entries) == 0 || s.entries[0].n != 0 {
 		return 0
 	}
 	list := c.window()
@@ -271,8 +271,15 @@ func (c *rxChan) burst(budget int) (used int) {
 func (c *rxChan) burstFrame(d *words, v *view, frame Frame, longest int) uint32 {
 	m := c.m
 	data := frame.Data
-	if len(data) < minPadded || len(data) > longest || frame.BadFCS || macAddr(data) != m.mac.entries[0].addr {
+	if len(data) < minPadded || len(data) > longest || frame.BadFCS {
 		return 0
+	}
+	d2 := r4.RDES2(0) // MADRM 0: the first address matched
+	if macAddr(data) != m.mac.entries[0].addr {
+		if m.mac.filter&r4.PR == 0 || len(m.mac.entries) > 1 || data[0]&groupBit != 0 {
+			return 0
+		}
+		d2 = r4.DAFFail
 	}
 	switch etype := uint32(binary.BigEndian.Uint16(data[12:])); {
 	case etype < typeMin, etype == typeVLAN, etype == typeSVLAN, etype == typeARP, etype == typeSlow, etype == typeControl:
@@ -299,7 +306,7 @@ func (c *rxChan) burstFrame(d *words, v *view, frame Frame, longest int) uint32 
 		sum := fcs(data)
 		copy(buf[len(data):], sum[:])
 	}
-	d[0], d[1], d[2] = 0, 0, 0 // MADRM 0: the first address matched
+	d[0], d[1], d[2] = 0, 0, le32(uint32(d2))
 	c.buffer = addr
 	return uint32(total)
 }
