@@ -89,38 +89,38 @@ type MSI struct {
 
 // Config is what opening a MAC needs to know beside what its registers tell.
 type Config struct {
-	Name       string // how errors and logs call the device
-	Generation Generation
+	Name       string     // how errors and logs call the device
+	Generation Generation // required
 
-	RxQueues, TxQueues int // 1 to 8
-	RxRing, TxRing     int // descriptors, 2 to 1024
-	MTU                int // bytes, 46 to 9000
-	HardwareAddr       net.HardwareAddr
-	Link               Link
-	Promiscuous        bool
-	AllMulticast       bool
-	StripFCS           bool // let the device remove the FCS
-	KeepTx             bool // Send frees nothing; Reap hands finished frames back
-	NetIPAlign         int
-	Pool               *pagepool.Pool
-	BufSize            int // bytes, for a pool of the MAC's own
-	ResetTimeout       time.Duration
-	StopTimeout        time.Duration
+	RxQueues, TxQueues int              // 1 to 8, and at most what the device has
+	RxRing, TxRing     int              // descriptors, 2 to MaxRing
+	MTU                int              // bytes, 46 to 9000
+	HardwareAddr       net.HardwareAddr // nil: that in the registers, or a random one
+	Link               Link             // of a fixed link, or what the PHY was forced to
+	Promiscuous        bool             // let all frames in
+	AllMulticast       bool             // let all multicast frames in
+	StripFCS           bool             // let the device remove the FCS (ACS and CST)
+	KeepTx             bool             // Send frees nothing; Reap hands finished frames back
+	NetIPAlign         int              // bytes, 0 to 15
+	Pool               *pagepool.Pool   // nil: the MAC makes one
+	BufSize            int              // bytes, of the buffers of a pool that the MAC makes
+	ResetTimeout       time.Duration    // how long the reset may take
+	StopTimeout        time.Duration    // how long the DMA may take to come to rest
 
 	// What no register tells.
-	CSROffset uint32 // bytes from the start of the region to the CSR space
-	RegionNo  int
-	CSRClock  uint64 // Hz; 0: unknown
-	AddrWidth int    // bits that the integration wired; 0: what the feature register says
-	RxFIFO    int    // bytes; 0: what the feature register says
-	TxFIFO    int
-	DescCache bool // DMA_Mode.DCHE, 5.20
-	AXI       AXI
-	MSI       *MSI
+	RegionNo  int         // which region of the device has the registers
+	CSROffset uint32      // bytes from the start of the region to the CSR space
+	CSRClock  uint64      // Hz, 1 MHz or more; 0: unknown, then MAC_1US_Tic_Counter is left alone
+	AddrWidth int         // address bits that the integration wired; 0: what the feature register says
+	RxFIFO    int         // bytes, all queues together; 0: what the feature register says
+	TxFIFO    int         // bytes, all queues together; 0: what the feature register says
+	DescCache bool        // DMA_Mode.DCHE, 5.20
+	AXI       AXI         // parameters of the bus interface
+	MSI       *MSI        // nil: one vector for everything
 	Layout    regs.Layout // where the channel registers lie; zero: as in the databook
 
-	Clock  Clock
-	Logger zerolog.Logger
+	Clock  Clock          // the source of time
+	Logger zerolog.Logger // the zero value is silent
 }
 
 // MaxRing is the largest ring: DMA_CHx_RxDesc_Ring_Length is ten bits.
