@@ -26,6 +26,7 @@
 // successive buffers do not fall into the same cache sets.
 //
 // Start reading at [New] and [Buf]; arena.go and mem_linux.go say where the
-// memory comes from, cache.go how a queue allocates without a lock. It imports
+// memory comes from, mapping.go how a device sees it, cache.go how a goroutine
+// that allocates a few buffers at a time avoids the lock. It imports
 // package barrier at most, and golang.org/x/sys.
 package pagepool
