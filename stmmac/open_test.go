@@ -196,6 +196,46 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
+// TestLost adds up the counters of lost frames, which clear when they are read
+// and tell when they ran over.
+func TestLost(t *testing.T) {
+	f := fakeGMAC4()
+	f.ReadClear(0x1164, ^uint32(0))
+	f.ReadClear(0x0d34, ^uint32(0))
+	m, _, err := openOn(t, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := stmmac.RxStats{}
+	for _, tc := range []struct {
+		miss, overflow uint32
+		missed, full   uint64
+	}{
+		{0, 0, 0, 0},
+		{5, 7, 5, 7},
+		{2047, 3<<16 | 2047, 2050, 2047},
+		{1<<15 | 1, 1<<27 | 1<<16 | 1<<11 | 2, 2049 + 2049, 2050},
+		{mmio.AllOnes, mmio.AllOnes, 0, 0},
+	} {
+		f.Set(0x1164, tc.miss)
+		f.Set(0x0d34, tc.overflow)
+		want.Missed += tc.missed
+		want.FIFOFull += tc.full
+		for range 2 {
+			if got := m.Rx(0).Stats(); got != want {
+				t.Errorf("%#x, %#x: %+v, want %+v", tc.miss, tc.overflow, got, want)
+			}
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	f.Set(0x1164, 9)
+	if got := m.Rx(0).Stats(); got != want {
+		t.Errorf("after Close: %+v", got)
+	}
+}
+
 // TestReopen opens and closes a device many times in one process: nothing is
 // left of it.
 func TestReopen(t *testing.T) {

@@ -84,7 +84,8 @@ type rig struct {
 	pool  *pagepool.Pool
 	mac   *stmmac.MAC
 	opts  []stmmac.Option
-	base  int // buffers in use when the MAC was open and idle
+	base  int            // buffers in use when the MAC was open and idle
+	full  map[int]uint64 // what overflows has seen, by queue
 	// tolerate are violations that the case provokes.
 	tolerate []sim.ViolationKind
 }

@@ -3,6 +3,7 @@ package stmmac
 import (
 	"context"
 	"iter"
+	"sync"
 
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac/internal/core"
@@ -15,6 +16,9 @@ type RxQueue struct {
 	ring     *core.RxRing
 	program  Program
 	verdicts [MaxBatch]Verdict
+
+	lost         sync.Mutex // guards what the device lost
+	missed, full uint64
 }
 
 // Recv moves received frames to dst, at most [MaxBatch] of them, and returns
@@ -84,5 +88,17 @@ func (q *RxQueue) Frames(ctx context.Context) iter.Seq2[*pagepool.Buf, error] {
 // Layout is where in its buffers the queue receives.
 func (q *RxQueue) Layout() RxLayout { return q.ring.Layout() }
 
-// Stats returns the counts. Any goroutine may call it, also after Close.
-func (q *RxQueue) Stats() RxStats { return q.ring.Stats() }
+// Stats returns the counts. Any goroutine may call it, also after Close. It
+// reads two registers.
+func (q *RxQueue) Stats() RxStats {
+	s := q.ring.Stats()
+	q.lost.Lock()
+	defer q.lost.Unlock()
+	if !q.mac.closed() {
+		missed, full := q.mac.hw.Lost(q.ch)
+		q.missed += uint64(missed)
+		q.full += uint64(full)
+	}
+	s.Missed, s.FIFOFull = q.missed, q.full
+	return s
+}

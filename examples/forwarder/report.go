@@ -87,6 +87,12 @@ func (f *forwarder) drops(d int) map[string]uint64 {
 		add("mac_filtered", s.RxFiltered)
 		add("mac_fifo_full", s.RxOverflow)
 		add("mac_no_buffer", s.RxMissed)
+	} else {
+		for _, w := range f.workers[d] {
+			s := w.rx.Stats()
+			add("mac_fifo_full", s.FIFOFull)
+			add("mac_no_buffer", s.Missed)
+		}
 	}
 	return all
 }

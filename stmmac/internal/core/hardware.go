@@ -86,7 +86,7 @@ type Filter struct {
 }
 
 // Hardware is the register side of a generation. Calls are made by one
-// goroutine at a time except those of Mask, Unmask and Events, which may come
+// goroutine at a time except those of Lost, Unmask and Events, which may come
 // from any.
 type Hardware interface {
 	// Identify reads version and features, and refuses a device of another
@@ -117,6 +117,10 @@ type Hardware interface {
 	SetFilter(f Filter)
 	// Stop stops the MAC and the DMA and waits until no transfer runs.
 	Stop(ctx context.Context) error
+	// Lost reads, and so clears, how many frames a receive channel and its queue
+	// have lost since the last call: for want of a running channel, and of room
+	// in the FIFO.
+	Lost(ch int) (missed, full uint32)
 	// Events reads the status of a channel, clears what it read of the enabled
 	// events in mask, and disables the interrupts of those that it found.
 	Events(ch int, mask Events) Events

@@ -71,6 +71,11 @@ type RxStats struct {
 	Dropped   uint64 // frames that the program dropped
 
 	NoBuffer uint64 // refills that found the pool empty
+
+	// What the device counts itself, read when Stats is called: its counters
+	// hold 2,047, so a caller who wants them exact looks before as many are lost.
+	Missed   uint64 // frames that the DMA dropped because the channel had stopped
+	FIFOFull uint64 // frames that found no room in the receive FIFO
 }
 
 // All yields the counts by name.
@@ -82,10 +87,11 @@ func (s RxStats) All() iter.Seq2[string, uint64] {
 		{"length", s.Length}, {"oversize", s.Oversize}, {"truncated", s.Truncated}, {"context", s.Context},
 		{"aborted", s.Aborted}, {"dropped", s.Dropped},
 		{"no_buffer", s.NoBuffer},
+		{"missed", s.Missed}, {"fifo_full", s.FIFOFull},
 	}.all
 }
 
-// Drops is the number of frames that arrived and were not given out.
+// Drops is the number of frames that arrived in memory and were not given out.
 func (s RxStats) Drops() uint64 {
 	return s.CRC + s.Overflow + s.Watchdog + s.Giant + s.Dribble + s.Receive + s.Other +
 		s.Length + s.Oversize + s.Truncated + s.Aborted + s.Dropped

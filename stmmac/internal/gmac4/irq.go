@@ -81,3 +81,24 @@ func (h *HW) Unmask(ch int, e core.Events) error {
 	gmac4reg.DMACHInterruptEnable.Load(c.regs)
 	return nil
 }
+
+// Lost implements core.Hardware.
+func (h *HW) Lost(ch int) (missed, full uint32) {
+	m := gmac4reg.DMACHMissFrameCnt.Load(h.ch[ch].regs)
+	o := gmac4reg.MTLRxQMissedOverflow.Load(h.ch[ch].mtl)
+	if uint32(m) == mmio.AllOnes || uint32(o) == mmio.AllOnes {
+		return 0, 0 // the device is gone
+	}
+	missed, full = gmac4reg.MFC.Get(m)+gmac4reg.MISPKTCNT.Get(o), gmac4reg.OVFPKTCNT.Get(o)
+	// A counter that ran over has lost one turn at least.
+	if m&gmac4reg.MFCO != 0 {
+		missed += gmac4reg.MFC.Max() + 1
+	}
+	if o&gmac4reg.MISCNTOVF != 0 {
+		missed += gmac4reg.MISPKTCNT.Max() + 1
+	}
+	if o&gmac4reg.OVFCNTOVF != 0 {
+		full += gmac4reg.OVFPKTCNT.Max() + 1
+	}
+	return missed, full
+}
