@@ -20,7 +20,8 @@ const (
 // Flags say what is known of a received frame and what is asked for a sent one.
 type Flags uint32
 
-// Flags of received frames.
+// Flags of received frames. Drivers set those whose feature they have; none does
+// so far.
 const (
 	// RxCsumGood: the device verified the IP header and payload checksums.
 	RxCsumGood Flags = 1 << iota

@@ -36,7 +36,6 @@ const (
 	RxErrOther // the error summary without a known cause
 
 	RxErrors = RxErrCRC | RxErrOverflow | RxErrWatchdog | RxErrGiant | RxErrDribble | RxErrReceive | RxErrOther
-	rxWhole  = RxFirst | RxLast
 )
 
 // RxDescs is the descriptor ring of a receive channel in the format of a
@@ -480,9 +479,6 @@ func (r *RxRing) Layout() RxLayout { return r.lay }
 
 // Tail is the slot that the tail register names.
 func (r *RxRing) Tail() uint32 { return r.tail }
-
-// Pool is where the ring takes its buffers.
-func (r *RxRing) Pool() *pagepool.Pool { return r.pool }
 
 // CountVerdicts counts what a program decided.
 func (r *RxRing) CountVerdicts(dropped, aborted int) {
