@@ -247,26 +247,7 @@ func (r *rings) step() {
 }
 
 // recv is rig.recv.
-func (r *rings) recv(n int) [][]byte {
-	var out [][]byte
-	bufs := make([]*pagepool.Buf, 64)
-	for idle := 0; idle < 3 && len(out) < n; {
-		r.step()
-		k := r.rx.Recv(bufs[:min(len(bufs), n-len(out))])
-		if k == 0 {
-			idle++
-			continue
-		}
-		idle = 0
-		for _, b := range bufs[:k] {
-			f := make([]byte, b.FrameLen())
-			b.CopyTo(f)
-			out = append(out, f)
-		}
-		r.pool.FreeBatch(bufs[:k])
-	}
-	return out
-}
+func (r *rings) recv(n int) [][]byte { return receive(r.pool, n, r.step, r.rx.Recv) }
 
 // settled fails unless the ring has its buffers back and nobody else has one.
 func (r *rings) settled() {

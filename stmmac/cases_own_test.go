@@ -580,27 +580,6 @@ func TestD04Torn(t *testing.T) {
 	})
 }
 
-// chain is a frame in buffers of at most each bytes.
-func chain(t *testing.T, pool *pagepool.Pool, f []byte, each int) *pagepool.Buf {
-	var head, tail *pagepool.Buf
-	for len(f) > 0 {
-		b, err := pool.Alloc()
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := min(len(f), each, b.Tailroom())
-		b.SetData(f[:n])
-		f = f[n:]
-		if head == nil {
-			head = b
-		} else {
-			tail.SetNext(b)
-		}
-		tail = b
-	}
-	return head
-}
-
 // TestD04Cable sends frames of one to many descriptors both ways between two
 // models that run by themselves.
 func TestD04Cable(t *testing.T) {
@@ -621,19 +600,9 @@ func TestD04Cable(t *testing.T) {
 				}
 				// 1 to 12 buffers
 				b := chain(t, c.pool, frame(length(seq), uint64(seq)), max(length(seq)/(1+seq%12)+1, 16))
-				for {
-					n, err := tx.Send([]*pagepool.Buf{b})
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if n == 1 {
-						break
-					}
-					if err := tx.Wait(ctx); err != nil {
-						t.Error(err)
-						return
-					}
+				if err := sendOne(ctx, tx, b); err != nil {
+					t.Error(err)
+					return
 				}
 			}
 			for tx.Inflight() > 0 {

@@ -185,13 +185,15 @@ func (r *rig) recv(n int) [][]byte {
 	return r.recvQ(0, n)
 }
 
-func (r *rig) recvQ(q, n int) [][]byte {
-	r.Helper()
+func (r *rig) recvQ(q, n int) [][]byte { return receive(r.pool, n, r.step, r.mac.Rx(q).Recv) }
+
+// receive takes up to n frames, steps in between, and copies and frees them.
+func receive(pool *pagepool.Pool, n int, step func(), recv func([]*pagepool.Buf) int) [][]byte {
 	var out [][]byte
 	bufs := make([]*pagepool.Buf, 64)
 	for idle := 0; idle < 3 && len(out) < n; {
-		r.step()
-		k := r.mac.Rx(q).Recv(bufs[:min(len(bufs), n-len(out))])
+		step()
+		k := recv(bufs[:min(len(bufs), n-len(out))])
 		if k == 0 {
 			idle++
 			continue
@@ -202,7 +204,7 @@ func (r *rig) recvQ(q, n int) [][]byte {
 			b.CopyTo(f)
 			out = append(out, f)
 		}
-		r.pool.FreeBatch(bufs[:k])
+		pool.FreeBatch(bufs[:k])
 	}
 	return out
 }
@@ -211,15 +213,21 @@ func (r *rig) recvQ(q, n int) [][]byte {
 // frame in it.
 func (r *rig) buf(frame []byte, each int) *pagepool.Buf {
 	r.Helper()
+	return chain(r.T, r.pool, frame, each)
+}
+
+// chain is a frame in buffers of at most each bytes, in one if it is empty.
+func chain(t *testing.T, pool *pagepool.Pool, frame []byte, each int) *pagepool.Buf {
+	t.Helper()
 	var head, tail *pagepool.Buf
 	for len(frame) > 0 || head == nil {
-		b, err := r.pool.Alloc()
+		b, err := pool.Alloc()
 		if err != nil {
-			r.Fatal(err)
+			t.Fatal(err)
 		}
 		n := min(len(frame), each)
 		if !b.SetData(frame[:n]) {
-			r.Fatalf("%d bytes do not fit a buffer", n)
+			t.Fatalf("%d bytes do not fit a buffer", n)
 		}
 		frame = frame[n:]
 		if head == nil {

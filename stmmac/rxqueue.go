@@ -27,7 +27,8 @@ type RxQueue struct {
 // too long are dropped and counted.
 func (q *RxQueue) Recv(dst []*pagepool.Buf) int { return q.ring.Recv(dst) }
 
-// filter runs the program on bufs and moves the frames that pass to the front.
+// filter runs the program on bufs, moves the frames that pass to the front and
+// frees the others.
 func (q *RxQueue) filter(bufs []*pagepool.Buf) int {
 	v := q.verdicts[:len(bufs)]
 	clear(v)
@@ -36,17 +37,18 @@ func (q *RxQueue) filter(bufs []*pagepool.Buf) int {
 	for i, b := range bufs {
 		switch v[i] {
 		case VerdictPass:
-			bufs[pass] = b
+			bufs[pass], bufs[i] = b, bufs[pass]
 			pass++
-			continue
 		case VerdictDrop:
 			dropped++
 		default:
 			aborted++
 		}
-		q.mac.Pool().Free(b)
 	}
-	q.ring.CountVerdicts(dropped, aborted)
+	if pass < len(bufs) {
+		q.mac.Pool().FreeBatch(bufs[pass:])
+		q.ring.CountVerdicts(dropped, aborted)
+	}
 	return pass
 }
 

@@ -107,6 +107,25 @@ func patience(t *testing.T) context.Context {
 	return ctx
 }
 
+// sender is a transmit queue, shared or not.
+type sender interface {
+	Send([]*pagepool.Buf) (int, error)
+	Wait(context.Context) error
+}
+
+// sendOne sends a frame and waits as long as there is no room for it.
+func sendOne(ctx context.Context, q sender, b *pagepool.Buf) error {
+	for {
+		n, err := q.Send([]*pagepool.Buf{b})
+		if err != nil || n == 1 {
+			return err
+		}
+		if err := q.Wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
 // TestWait sends frames over a cable with both ends asleep in between: none is
 // lost and no wake-up is missed, however interrupts arrive.
 func TestWait(t *testing.T) {
@@ -127,19 +146,9 @@ func TestWait(t *testing.T) {
 						return
 					}
 					b.SetData(frame(60+seq%1400, uint64(seq)))
-					for {
-						n, err := tx.Send([]*pagepool.Buf{b})
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						if n == 1 {
-							break
-						}
-						if err := tx.Wait(ctx); err != nil {
-							t.Error(err)
-							return
-						}
+					if err := sendOne(ctx, tx, b); err != nil {
+						t.Error(err)
+						return
 					}
 					seq++
 					if seq%97 == 0 { // let the other side fall asleep
@@ -278,19 +287,9 @@ func TestShared(t *testing.T) {
 					return
 				}
 				b.SetData(frame(60, uint64(g)<<32|uint64(i)))
-				for {
-					n, err := s.Send([]*pagepool.Buf{b})
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if n == 1 {
-						break
-					}
-					if err := s.Wait(ctx); err != nil {
-						t.Error(err)
-						return
-					}
+				if err := sendOne(ctx, s, b); err != nil {
+					t.Error(err)
+					return
 				}
 			}
 		})

@@ -78,9 +78,9 @@ func (g *gate) enter() bool { return g.state.CompareAndSwap(gateOpen, gateBusy) 
 // leave ends a call.
 func (g *gate) leave() { g.state.Store(gateOpen) }
 
-// end waits for the call under way and keeps others from beginning. Calls are
-// short: none blocks.
-func (g *gate) end() {
+// End waits for the call under way; later ones do nothing. Calls are short: none
+// blocks.
+func (g *gate) End() {
 	for !g.state.CompareAndSwap(gateOpen, gateEnded) {
 		if g.state.Load() == gateEnded {
 			return

@@ -490,9 +490,6 @@ func (r *RxRing) CountVerdicts(dropped, aborted int) {
 	}
 }
 
-// End waits for the call under way; later ones do nothing.
-func (r *RxRing) End() { r.end() }
-
 // Release gives all buffers of a ring that has ended back, including those that
 // the device had: it must have been stopped.
 func (r *RxRing) Release() {

@@ -353,15 +353,24 @@ func (r *TxRing) reclaim(dst []*pagepool.Buf) int {
 			break
 		}
 		// Frames of one buffer without an error: the common case.
-		r.pool.Put(r.handles[r.clean : r.clean+k])
 		frames += int(k)
-		r.advance(k)
+		r.drop(k)
 	}
 	frames += r.finish(dst)
 	if frames > 0 {
 		r.c.done.Add(uint64(frames))
 	}
 	return frames
+}
+
+// drop takes k descriptors off the ring and gives their buffers to the pool.
+func (r *TxRing) drop(k uint32) {
+	first := min(k, r.n-r.clean)
+	r.pool.Put(r.handles[r.clean:][:first])
+	if k > first {
+		r.pool.Put(r.handles[:k-first])
+	}
+	r.advance(k)
 }
 
 // advance takes k finished descriptors off the ring.
@@ -392,26 +401,16 @@ func (r *TxRing) finish(dst []*pagepool.Buf) int {
 		if own&r.ring.Format.TxDoneErr != 0 {
 			r.countError(r.descs.Errors(own))
 		}
-		f := r.link(r.clean, k)
-		r.advance(k)
-		k = 0
 		if dst != nil {
-			dst[n] = f
+			dst[n] = r.link(r.clean, k)
+			r.advance(k)
 		} else {
-			r.free(f)
+			r.drop(k)
 		}
+		k = 0
 		n++
 	}
 	return n
-}
-
-// free gives the buffers of a finished frame to the pool.
-func (r *TxRing) free(b *pagepool.Buf) {
-	for b != nil {
-		next := b.Next()
-		r.pool.Put([]pagepool.Handle{pagepool.HandleOf(r.view.First(), b)})
-		b = next
-	}
 }
 
 // link returns the frame that lies in k slots from slot on.
@@ -473,15 +472,10 @@ func (r *TxRing) Look() bool {
 	return r.inflight == 0
 }
 
-// End waits for the call under way; later ones do nothing.
-func (r *TxRing) End() { r.end() }
-
 // Release gives all buffers of a ring that has ended back, including those that
 // the device had: it must have been stopped.
 func (r *TxRing) Release() {
-	for ; r.inflight > 0; r.advance(1) {
-		r.pool.Put(r.handles[r.clean : r.clean+1])
-	}
+	r.drop(r.inflight)
 }
 
 // Stats returns the counts. Any goroutine may call it.
