@@ -22,14 +22,8 @@ type cable struct {
 }
 
 func eachQueue(rx, tx int) *stmmac.MSI {
-	m := &stmmac.MSI{}
-	for i := range rx {
-		m.Rx = append(m.Rx, 1+i)
-	}
-	for i := range tx {
-		m.Tx = append(m.Tx, 1+rx+i)
-	}
-	return m
+	rxv, txv := sim.Vectors(rx, tx)
+	return &stmmac.MSI{Rx: rxv, Tx: txv}
 }
 
 // newCable opens both; vectors says how interrupts arrive: "common", "each" or

@@ -212,23 +212,11 @@ func (o *Opener) plug(h *Handle, s *simSpec) error {
 	h.Options = []stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName(name)}
 	if s.each {
 		h.Options = append(h.Options, stmmac.WithConfig(func(c *stmmac.Config) {
-			c.MSI = eachVector(s.cfg.RxQueues, s.cfg.TxQueues)
+			rx, tx := sim.Vectors(s.cfg.RxQueues, s.cfg.TxQueues)
+			c.MSI = &stmmac.MSI{Rx: rx, Tx: tx}
 		}))
 	}
 	return nil
-}
-
-// eachVector is the order of the vectors of a simulated device that has one for
-// each queue.
-func eachVector(rx, tx int) *stmmac.MSI {
-	m := &stmmac.MSI{}
-	for i := range rx {
-		m.Rx = append(m.Rx, 1+i)
-	}
-	for i := range tx {
-		m.Tx = append(m.Tx, 1+rx+i)
-	}
-	return m
 }
 
 // wire makes or finds what a device is plugged into. The closers of h get what is

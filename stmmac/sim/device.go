@@ -74,6 +74,18 @@ func (d *Device) Region(i int) (mmio.Region, error) {
 // NumInterrupts is the number of interrupt vectors.
 func (d *Device) NumInterrupts() int { return len(d.irqs) }
 
+// Vectors says which vectors the receive and transmit channels have on a device
+// with one for each: vector 0 is the common one.
+func Vectors(rxQueues, txQueues int) (rx, tx []int) {
+	for i := range rxQueues {
+		rx = append(rx, 1+i)
+	}
+	for i := range txQueues {
+		tx = append(tx, 1+rxQueues+i)
+	}
+	return rx, tx
+}
+
 // Interrupt returns a vector. It can be had again after it was closed; what fired
 // in between counts.
 func (d *Device) Interrupt(i int) (mmio.Interrupt, error) {
