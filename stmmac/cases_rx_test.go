@@ -317,6 +317,7 @@ func TestD07Empty(t *testing.T) {
 				t.Fatalf("the engine still has %d descriptors", got)
 			}
 			done := make(chan error, 1)
+			empty := rx.Stats().NoBuffer // before Wait can look
 			go func() { done <- rx.Wait(ctx) }()
 			await := func(what string, f func() bool) {
 				t.Helper()
@@ -327,7 +328,6 @@ func TestD07Empty(t *testing.T) {
 					runtime.Gosched()
 				}
 			}
-			empty := rx.Stats().NoBuffer
 			await("Wait did not look for buffers", func() bool { return rx.Stats().NoBuffer > empty })
 
 			// Frames go on to arrive, one each millisecond.
