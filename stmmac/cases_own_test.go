@@ -605,12 +605,8 @@ func TestD04Cable(t *testing.T) {
 					return
 				}
 			}
-			for tx.Inflight() > 0 {
-				if err := tx.Wait(ctx); err != nil {
-					t.Error(err)
-					return
-				}
-				tx.Reap(nil)
+			if _, err := drain(ctx, tx); err != nil {
+				t.Error(err)
 			}
 		})
 		wg.Go(func() {
@@ -670,12 +666,11 @@ func TestD04Doorbell(t *testing.T) {
 		if !bytes.Equal(p, f) {
 			t.Fatalf("frame %d differs", seq)
 		}
-		for tx.Inflight() > 0 {
-			if err := tx.Wait(ctx); err != nil {
-				t.Fatalf("frame %d: %v", seq, err)
-			}
-			sent += tx.Reap(nil)
+		n, err := drain(ctx, tx)
+		if err != nil {
+			t.Fatalf("frame %d: %v", seq, err)
 		}
+		sent += n
 	}
 	if n := c.dev[0].Stats().TxDoorbells; n != uint64(total)+1 { // one of the set-up
 		t.Errorf("%d doorbells for %d frames", n, total)

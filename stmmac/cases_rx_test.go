@@ -786,11 +786,8 @@ func TestD11(t *testing.T) {
 				}
 			}
 			wg.Wait()
-			for tx.Inflight() > 0 {
-				if err := tx.Wait(ctx); err != nil {
-					t.Fatal(err)
-				}
-				tx.Reap(nil)
+			if _, err := drain(ctx, tx); err != nil {
+				t.Fatal(err)
 			}
 		})
 	}

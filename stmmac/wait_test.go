@@ -105,6 +105,8 @@ func patience(t *testing.T) context.Context {
 type sender interface {
 	Send([]*pagepool.Buf) (int, error)
 	Wait(context.Context) error
+	Inflight() int
+	Reap([]*pagepool.Buf) int
 }
 
 // sendOne sends a frame and waits as long as there is no room for it.
@@ -118,6 +120,18 @@ func sendOne(ctx context.Context, q sender, b *pagepool.Buf) error {
 			return err
 		}
 	}
+}
+
+// drain waits until the device has sent everything, and counts the frames that
+// it reaps.
+func drain(ctx context.Context, q sender) (sent int, err error) {
+	for q.Inflight() > 0 {
+		if err := q.Wait(ctx); err != nil {
+			return sent, err
+		}
+		sent += q.Reap(nil)
+	}
+	return sent, nil
 }
 
 // TestWait sends frames over a cable with both ends asleep in between: none is
@@ -146,12 +160,9 @@ func TestWait(t *testing.T) {
 					}
 					seq++
 					if seq%97 == 0 { // let the other side fall asleep
-						for tx.Inflight() > 0 {
-							if err := tx.Wait(ctx); err != nil {
-								t.Error(err)
-								return
-							}
-							tx.Reap(nil)
+						if _, err := drain(ctx, tx); err != nil {
+							t.Error(err)
+							return
 						}
 					}
 				}
@@ -314,11 +325,8 @@ func TestShared(t *testing.T) {
 		c.pool.FreeBatch(bufs[:n])
 	}
 	wg.Wait()
-	for s.Inflight() > 0 {
-		if err := s.Wait(ctx); err != nil {
-			t.Fatal(err)
-		}
-		s.Reap(nil)
+	if _, err := drain(ctx, s); err != nil {
+		t.Fatal(err)
 	}
 	if n := s.Space(); n != 15 {
 		t.Errorf("room for %d, want 15", n)
@@ -398,11 +406,8 @@ func TestStarved(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for tx.Inflight() > 0 {
-				if err := tx.Wait(ctx); err != nil {
-					t.Fatal(err)
-				}
-				tx.Reap(nil)
+			if _, err := drain(ctx, tx); err != nil {
+				t.Fatal(err)
 			}
 			hold()
 			// Now the queue sleeps without a buffer; one is freed and a frame sent.
