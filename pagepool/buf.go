@@ -20,15 +20,39 @@ const (
 // Flags say what is known of a received frame and what is asked for a sent one.
 type Flags uint32
 
-// Flags of received frames. Drivers set those whose feature they have; none does
-// so far.
+// Flags of received frames. Drivers set those whose feature they have; on a sent
+// frame they mean nothing.
 const (
-	// RxCsumGood: the device verified the IP header and payload checksums.
+	// RxCsumGood: the device verified the checksum of the IPv4 header, if the
+	// frame has one, and that of its TCP, UDP or ICMP payload, and both are right.
+	// Without it, and without RxCsumBad, nobody has looked.
 	RxCsumGood Flags = 1 << iota
-	// RxVLAN: the device stripped a tag, which is in Meta.VLAN.
-	RxVLAN
+	// RxCsumBad: the device found one of them wrong.
+	RxCsumBad
 	// RxTimestamp: Meta.Timestamp is valid.
 	RxTimestamp
+)
+
+// Flags of frames in both directions: tags that are not among the bytes of a
+// frame but beside them. A frame that was received so and is sent on leaves
+// with the same tags.
+const (
+	// VLANTag: the frame has an outer tag, whose tag control information is in
+	// Meta.VLAN. Its TPID is 0x8100.
+	VLANTag Flags = 1 << (8 + iota)
+	// VLANService: the TPID of the outer tag is 0x88a8 (IEEE 802.1ad).
+	VLANService
+	// InnerVLANTag: the frame has an inner tag, in Meta.InnerVLAN, with the TPID
+	// 0x8100, behind the outer tag.
+	InnerVLANTag
+)
+
+// Flags of sent frames.
+const (
+	// TxCsum: the checksums of the IPv4 header, if the frame has one, and of its
+	// TCP, UDP, ICMPv4 or ICMPv6 payload are to be computed on the way out,
+	// whatever their fields hold: by the device where it can, else by the driver.
+	TxCsum Flags = 1 << (16 + iota)
 )
 
 // Meta is what travels with a frame beside its bytes. It is that of the first

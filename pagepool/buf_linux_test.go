@@ -161,7 +161,7 @@ func TestReceived(t *testing.T) {
 	b := bufs[0]
 	b.SetNext(bufs[1])
 	b.SetOwner(p.Owner("rx0"))
-	b.Flags = RxVLAN | RxTimestamp | RxCsumGood
+	b.Flags = VLANTag | RxTimestamp | RxCsumGood
 	app := p.Owner("application")
 	b.Received(66, 1514, app)
 	if b.Offset() != 66 || b.Len() != 1514 || b.Next() != nil || b.Owner() != app || b.Flags != 0 {

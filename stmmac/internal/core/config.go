@@ -54,9 +54,11 @@ type Link struct {
 	Up         bool
 	Speed      int // Mbit/s: 10, 100, 1000 or 2500
 	FullDuplex bool
+	RxPause    bool // pause frames from the partner stop the transmitter
+	TxPause    bool // pause frames are sent when a receive queue fills up
 }
 
-// String formats the link as "1000 Mbit/s full duplex" or "down".
+// String formats the link as "1000 Mbit/s full duplex, pause" or "down".
 func (l Link) String() string {
 	if !l.Up {
 		return "down"
@@ -65,7 +67,16 @@ func (l Link) String() string {
 	if l.FullDuplex {
 		d = "full"
 	}
-	return fmt.Sprintf("%d Mbit/s %s duplex", l.Speed, d)
+	p := ""
+	switch {
+	case l.RxPause && l.TxPause:
+		p = ", pause"
+	case l.RxPause:
+		p = ", pause received"
+	case l.TxPause:
+		p = ", pause sent"
+	}
+	return fmt.Sprintf("%d Mbit/s %s duplex%s", l.Speed, d, p)
 }
 
 // AXI are the parameters of the bus interface. The zero value of a field is
