@@ -28,10 +28,13 @@ type MAC struct {
 
 	mapping *pagepool.Mapping
 	ownPool *pagepool.Pool // nil if the caller gave one
-	rings   []*pagepool.Memory
 	rx      []*RxQueue
 	tx      []*TxQueue
-	running bool // the DMA may access memory
+	program Program
+
+	registers registers
+	monitor   monitor
+	running   bool // the DMA may access memory
 
 	vectors    []mmio.Interrupt // one for each entry of serves
 	serves     []vector
@@ -42,6 +45,10 @@ type MAC struct {
 	linkMoved chan struct{} // closed and replaced when the link changes
 	filter    core.Filter
 
+	faults, recoveries atomic.Uint64
+
+	life      context.Context // ends with the MAC
+	endLife   context.CancelFunc
 	closing   chan struct{} // closed by Close
 	closeOnce sync.Once
 	closeErr  error
@@ -68,7 +75,11 @@ func (m *MAC) HardwareAddr() net.HardwareAddr { return slices.Clone(m.addr) }
 func (m *MAC) Features() Features { return m.feat }
 
 // MTU is the longest payload of a frame in bytes.
-func (m *MAC) MTU() int { return m.cfg.MTU }
+func (m *MAC) MTU() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cfg.MTU
+}
 
 // NumQueues is the number of receive and transmit queues.
 func (m *MAC) NumQueues() (rx, tx int) { return len(m.rx), len(m.tx) }
@@ -195,6 +206,7 @@ func (m *MAC) closed() bool {
 // returns the same error then. The Device stays open.
 func (m *MAC) Close() error {
 	m.closeOnce.Do(func() {
+		m.endLife() // whatever is under way ends soon
 		m.mu.Lock()
 		close(m.closing)
 		m.mu.Unlock()
@@ -219,7 +231,7 @@ func (m *MAC) release() error {
 		q.ring.End()
 	}
 	if m.running {
-		if err := m.stop(); err != nil {
+		if err := m.stop(context.Background()); err != nil {
 			// The device may still write: its memory is not given back.
 			return errors.Join(append(errs, err)...)
 		}
@@ -230,9 +242,7 @@ func (m *MAC) release() error {
 	for _, q := range m.tx {
 		q.ring.Release()
 	}
-	for _, r := range m.rings {
-		errs = append(errs, r.Close())
-	}
+	errs = append(errs, m.freeRings()...)
 	if m.mapping != nil {
 		errs = append(errs, m.mapping.Close())
 	}
@@ -244,13 +254,12 @@ func (m *MAC) release() error {
 
 // stop brings the DMA to rest, by a reset of the whole device if the MAC does
 // not obey. A device that is gone accesses nothing.
-func (m *MAC) stop() error {
-	ctx := context.Background()
+func (m *MAC) stop(ctx context.Context) error {
 	err := m.hw.Stop(ctx)
 	if err == nil || errors.Is(err, ErrGone) {
 		return nil
 	}
-	if e := m.dev.Reset(ctx); e != nil {
+	if e := m.dev.Reset(context.WithoutCancel(ctx)); e != nil {
 		return fmt.Errorf("the DMA does not stop, so its memory stays mapped: %w; and resetting the device: %w", err, e)
 	}
 	return nil
@@ -263,10 +272,5 @@ func (m *MAC) fail(op string, err error) {
 		return
 	}
 	m.log().Error().Err(e).Msg("device failed")
-	for _, q := range m.rx {
-		q.signal()
-	}
-	for _, q := range m.tx {
-		q.signal()
-	}
+	m.wakeAll()
 }

@@ -28,6 +28,7 @@ func defaults() options {
 		BufSize:      2048,
 		ResetTimeout: time.Second,
 		StopTimeout:  100 * time.Millisecond,
+		Recovery:     Recovery{Limit: 4},
 		Clock:        core.NewWallClock(),
 	}}
 }
@@ -95,6 +96,10 @@ func WithProgram(p Program) Option { return func(o *options) { o.program = p } }
 // WithTxCompletions makes Send free nothing: every finished frame is handed
 // back by [TxQueue.Reap].
 func WithTxCompletions() Option { return func(o *options) { o.KeepTx = true } }
+
+// WithRecovery says what becomes of the MAC after a fault. The default is that it
+// is rebuilt four times within ten seconds, and the fifth fault takes it down.
+func WithRecovery(r Recovery) Option { return func(o *options) { o.Recovery = r } }
 
 // WithLogger makes the MAC log events that are no packets. The zero Logger,
 // which is the default, is silent.

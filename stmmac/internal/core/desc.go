@@ -1,8 +1,6 @@
 package core
 
 import (
-	"runtime"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/gostmmac/gostmmac/barrier"
@@ -59,34 +57,6 @@ func (r *Ring) own(slot uint32) uint32 {
 // word is where the OWN word of a slot is.
 func (r *Ring) word(slot uint32) unsafe.Pointer {
 	return unsafe.Add(r.Words, uintptr(slot)*uintptr(r.Format.Stride))
-}
-
-// A gate lets one goroutine at a time into the calls of a ring, and keeps all
-// out once the ring has ended: then its memory is taken apart.
-type gate struct{ state atomic.Uint32 }
-
-const (
-	gateOpen uint32 = iota
-	gateBusy
-	gateEnded
-)
-
-// enter begins a call. It fails when the ring has ended, or when another
-// goroutine is inside a call.
-func (g *gate) enter() bool { return g.state.CompareAndSwap(gateOpen, gateBusy) }
-
-// leave ends a call.
-func (g *gate) leave() { g.state.Store(gateOpen) }
-
-// End waits for the call under way; later ones do nothing. Calls are short: none
-// blocks.
-func (g *gate) End() {
-	for !g.state.CompareAndSwap(gateOpen, gateEnded) {
-		if g.state.Load() == gateEnded {
-			return
-		}
-		runtime.Gosched()
-	}
 }
 
 // The functions below are leaves that do nothing but load OWN words. They are

@@ -17,6 +17,8 @@ var (
 	ErrNoClock = errors.New("no clock from the PHY")
 	// ErrFatalBus: the device met a bus error and stopped the channel.
 	ErrFatalBus = errors.New("fatal bus error")
+	// ErrStalled: a queue stood still with something to do.
+	ErrStalled = errors.New("stands still")
 	// ErrFrameTooLong: a frame is longer than the MTU, the FIFO or the ring allows.
 	ErrFrameTooLong = errors.New("frame too long")
 	// ErrFrameTooShort: a frame is shorter than its Ethernet header, or one of

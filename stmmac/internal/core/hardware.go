@@ -115,6 +115,14 @@ type Hardware interface {
 	// link is up.
 	SetLink(l Link) error
 	SetFilter(f Filter)
+	// StopReceiver turns the receiver off: what it has accepted goes on to memory.
+	StopReceiver()
+	// RxPending says that frames wait in the device for receive channel ch, and
+	// TxPending that transmit queue ch holds one.
+	RxPending(ch int) bool
+	TxPending(ch int) bool
+	// TxPaused says that a pause frame keeps transmit queue ch from sending.
+	TxPaused(ch int) bool
 	// Stop stops the MAC and the DMA and waits until no transfer runs.
 	Stop(ctx context.Context) error
 	// Lost reads, and so clears, how many frames a receive channel and its queue

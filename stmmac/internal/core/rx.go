@@ -148,6 +148,7 @@ type RxRing struct {
 
 	handles []pagepool.Handle // what each slot holds; the shadow of the ring
 	chain   rxChain
+	backlog []*pagepool.Buf // frames that were taken off the ring when it was rebuilt
 
 	snap [MaxBatch]uint32 // OWN words of the batch under way
 
@@ -163,26 +164,35 @@ type rxChain struct {
 	bad        bool   // it is to be dropped: the rest is only recycled
 }
 
-// NewRxRing returns an empty ring of n slots.
-func NewRxRing(d RxDescs, m *pagepool.Mapping, owner pagepool.Owner, n int, lay RxLayout, keepsFCS bool) *RxRing {
-	r := &RxRing{
-		descs: d, ring: d.Ring(),
-		mapping: m, view: m.View(), pool: m.Pool(), owner: owner, app: m.View().Application(),
-		n: uint32(n), lay: lay, start: uint16(lay.Start), handles: make([]pagepool.Handle, n),
-		threshold: uint32(max(1, min(n/4, 64))),
-		perFrame:  uint32(max(1, (lay.MaxFrame+lay.Size-1)/lay.Size)),
-	}
+// NewRxRing returns a ring that is held and has no memory: Restart gives it
+// that.
+func NewRxRing(m *pagepool.Mapping, owner pagepool.Owner, keepsFCS bool) *RxRing {
+	r := &RxRing{mapping: m, view: m.View(), pool: m.Pool(), owner: owner, app: m.View().Application()}
 	if keepsFCS {
 		r.fcs = FCSLen
+	}
+	r.Hold()
+	return r
+}
+
+// Restart gives a held ring without buffers n slots in d, to receive frames as
+// lay says.
+func (r *RxRing) Restart(d RxDescs, n int, lay RxLayout) {
+	r.descs, r.ring, r.view = d, d.Ring(), r.mapping.View()
+	if r.n != uint32(n) {
+		r.n, r.handles = uint32(n), make([]pagepool.Handle, n)
+		r.threshold = uint32(max(1, min(n/4, 64)))
+	}
+	r.head, r.tail, r.posted, r.chain = 0, 0, 0, rxChain{}
+	r.lay, r.start = lay, uint16(lay.Start)
+	r.perFrame = uint32(max(1, (lay.MaxFrame+lay.Size-1)/lay.Size))
+	if lay.Single {
+		r.perFrame = 1
 	}
 	r.maxLen = uint32(lay.MaxFrame) - FCSLen + r.fcs
 	r.fastLen = min(uint32(lay.First), r.maxLen) - r.fcs - EthHeaderLen
 	f := r.ring.Format
 	r.rxMask, r.rxWhole, r.lenMask, r.lenShift = f.RxMask, f.RxWhole, f.RxLen, f.RxLenShift
-	if lay.Single {
-		r.perFrame = 1
-	}
-	return r
 }
 
 // Recv moves received frames to dst and returns how many. It never blocks. The
@@ -190,7 +200,7 @@ func NewRxRing(d RxDescs, m *pagepool.Mapping, owner pagepool.Owner, n int, lay 
 // the ring.
 func (r *RxRing) Recv(dst []*pagepool.Buf) int {
 	if !r.state.CompareAndSwap(gateOpen, gateBusy) {
-		return 0
+		return r.recvBacklog(dst)
 	}
 	f, want := r.ring.Format, min(MaxBatch, r.posted, r.n-r.head)
 	var k uint32
@@ -220,11 +230,12 @@ func (r *RxRing) Recv(dst []*pagepool.Buf) int {
 	if empty := r.n - 1 - r.posted; empty >= r.threshold || empty > 0 && n == 0 {
 		r.refill()
 	}
+	filter := r.filter
 	r.leave()
 	// The frames are the caller's already, so whatever the filter does, also
 	// if it panics, the ring is in order.
-	if r.filter != nil && n > 0 {
-		return r.filter(dst[:n])
+	if filter != nil && n > 0 {
+		return filter(dst[:n])
 	}
 	return int(n)
 }
@@ -270,12 +281,17 @@ func (r *RxRing) rest(dst []*pagepool.Buf, n, k uint32) (frames, used uint32) {
 		if f == nil {
 			continue
 		}
-		r.c.packets.Add(1)
-		r.c.bytes.Add(uint64(f.FrameLen()))
+		r.count(f)
 		dst[n] = f
 		n++
 	}
 	return n, used
+}
+
+// count counts a frame that is given out.
+func (r *RxRing) count(f *pagepool.Buf) {
+	r.c.packets.Add(1)
+	r.c.bytes.Add(uint64(f.FrameLen()))
 }
 
 // assemble adds a descriptor's buffer to the frame under way and returns the
@@ -418,8 +434,8 @@ func (r *RxRing) refill() {
 	}
 }
 
-// SetFilter sets what sees received frames before Recv gives them out. It is
-// called before the ring is used.
+// SetFilter sets what sees received frames before Recv gives them out. The ring
+// is held.
 func (r *RxRing) SetFilter(f func([]*pagepool.Buf) int) { r.filter = f }
 
 // Fill posts buffers to all slots of a ring whose channel is not set up yet:
@@ -460,11 +476,15 @@ func (r *RxRing) post() int {
 }
 
 // Look says whether Recv has something to look at, and if not, after a refill,
-// whether the device has no buffer to receive to. Once the ring has ended it
-// says neither.
+// whether the device has no buffer to receive to. It says ready too when another
+// goroutine is inside a call, and neither while the ring is held or has ended.
 func (r *RxRing) Look() (ready, starved bool) {
 	if !r.enter() {
-		return false, false
+		return r.busy(), false
+	}
+	if len(r.backlog) > 0 {
+		r.leaveBacklog()
+		return true, false
 	}
 	defer r.leave()
 	if r.posted > 0 && r.ring.own(r.head)&ownBit == 0 {
@@ -490,17 +510,100 @@ func (r *RxRing) CountVerdicts(dropped, aborted int) {
 	}
 }
 
+// Harvest takes the frames that the device has finished off a held ring, for
+// later calls of Recv, and gives all other buffers back: the device must have
+// been stopped.
+func (r *RxRing) Harvest() {
+	for r.posted > 0 {
+		own := r.ring.own(r.head)
+		if own&ownBit != 0 {
+			break
+		}
+		// Orders the load of the OWN word before those of the frame by whoever
+		// gets it.
+		barrier.DMARead()
+		if f := r.assemble(r.handles[r.head], own); f != nil {
+			r.count(f)
+			r.backlog = append(r.backlog, f)
+		}
+		r.drop()
+	}
+	r.returnPosted()
+}
+
+// recvBacklog is Recv for a ring with a backlog; it does nothing for one that is
+// held, has ended or is in use.
+func (r *RxRing) recvBacklog(dst []*pagepool.Buf) int {
+	if !r.state.CompareAndSwap(gateBacklog, gateBusy) {
+		return 0
+	}
+	n := copy(dst[:min(len(dst), MaxBatch)], r.backlog)
+	clear(r.backlog[:n])
+	if r.backlog = r.backlog[n:]; len(r.backlog) == 0 {
+		r.backlog = nil
+	}
+	filter := r.filter
+	r.Resume()
+	if filter != nil && n > 0 {
+		return filter(dst[:n])
+	}
+	return n
+}
+
+// Resume lets calls into a held ring again.
+func (r *RxRing) Resume() {
+	if len(r.backlog) > 0 {
+		r.leaveBacklog()
+		return
+	}
+	r.leave()
+}
+
+// drop takes the descriptor at the head off the ring.
+func (r *RxRing) drop() {
+	r.posted--
+	if r.head++; r.head == r.n {
+		r.head = 0
+	}
+}
+
+// returnPosted gives the buffers that the device had back, and those of a frame
+// of which a part has arrived.
+func (r *RxRing) returnPosted() {
+	if r.chain.active && !r.chain.bad {
+		r.c.truncated.Add(1)
+	}
+	r.dropChain()
+	r.chain = rxChain{}
+	for r.posted > 0 {
+		r.recycle(r.handles[r.head])
+		r.drop()
+	}
+}
+
 // Release gives all buffers of a ring that has ended back, including those that
 // the device had: it must have been stopped.
 func (r *RxRing) Release() {
-	r.dropChain()
-	r.chain = rxChain{}
-	for ; r.posted > 0; r.posted-- {
-		r.recycle(r.handles[r.head])
-		if r.head++; r.head == r.n {
-			r.head = 0
-		}
+	r.returnPosted()
+	r.pool.FreeBatch(r.backlog)
+	r.backlog = nil
+}
+
+// Stuck says whether the device has all that it needs to receive into this ring
+// and, by the state of the ring, has received nothing since the call before; mark
+// is what that call returned. It is for one goroutine and says no while another
+// is inside a call.
+func (r *RxRing) Stuck(mark uint64) (now uint64, stuck bool) {
+	if !r.enter() {
+		return 0, false
 	}
+	defer r.Resume()
+	if r.posted == 0 || r.ring.own(r.head)&ownBit == 0 {
+		return 0, false
+	}
+	s := r.Stats()
+	now = 1<<63 | (s.Packets+s.Drops())<<16 | uint64(r.head)
+	return now, now == mark
 }
 
 // Stats returns the counts. Any goroutine may call it.

@@ -116,25 +116,36 @@ type TxRing struct {
 	fail func(error) error
 
 	handles []pagepool.Handle // what each slot holds; the shadow of the ring
+	backlog []*pagepool.Buf   // frames for Reap that were taken off the ring when it was rebuilt
 
 	post [MaxBatch]TxPost
 
 	c txCounters
 }
 
-// NewTxRing returns an empty ring of n slots. With keep Send reclaims nothing:
-// finished frames wait for Reap. fail wraps the errors of Send.
-func NewTxRing(d TxDescs, m *pagepool.Mapping, owner pagepool.Owner, n, maxFrame, maxBuf int, keep bool,
-	fail func(error) error) *TxRing {
+// NewTxRing returns a ring that is held and has no memory: Restart gives it
+// that. With keep Send reclaims nothing: finished frames wait for Reap. fail
+// wraps the errors of Send.
+func NewTxRing(m *pagepool.Mapping, owner pagepool.Owner, keep bool, fail func(error) error) *TxRing {
 	r := &TxRing{
-		descs: d, ring: d.Ring(),
 		mapping: m, view: m.View(), pool: m.Pool(), owner: owner, app: m.View().Application(),
-		n: uint32(n), maxFrame: uint32(maxFrame), maxBuf: uint32(maxBuf),
-		oneLen: uint32(min(maxFrame, maxBuf) - EthHeaderLen), reserve: uint32(n) / 4,
-		handles: make([]pagepool.Handle, n), fail: fail,
+		keep: keep, fail: fail,
 	}
-	r.keep = keep
+	r.Hold()
 	return r
+}
+
+// Restart gives a held ring without buffers n slots in d. maxFrame is the longest
+// frame in bytes without FCS, maxBuf the longest buffer.
+func (r *TxRing) Restart(d TxDescs, n, maxFrame, maxBuf int) {
+	r.descs, r.ring, r.view = d, d.Ring(), r.mapping.View()
+	if r.n != uint32(n) {
+		r.n, r.handles = uint32(n), make([]pagepool.Handle, n)
+		r.reserve = uint32(n) / 4
+	}
+	r.clean, r.tail, r.inflight = 0, 0, 0
+	r.maxFrame, r.maxBuf = uint32(maxFrame), uint32(maxBuf)
+	r.oneLen = min(r.maxFrame, r.maxBuf) - EthHeaderLen
 }
 
 // Space is how many more buffers Send can take.
@@ -340,7 +351,25 @@ func (r *TxRing) Reap(dst []*pagepool.Buf) int {
 		return 0
 	}
 	defer r.leave()
+	if len(r.backlog) > 0 {
+		return r.reapBacklog(dst)
+	}
 	return r.reclaim(dst)
+}
+
+// reapBacklog is Reap for the frames that were taken off the ring when it was
+// rebuilt.
+func (r *TxRing) reapBacklog(dst []*pagepool.Buf) int {
+	n := len(r.backlog)
+	if dst == nil {
+		r.pool.FreeBatch(r.backlog)
+	} else {
+		n = copy(dst, r.backlog)
+	}
+	if r.backlog = r.backlog[n:]; len(r.backlog) == 0 {
+		r.backlog = nil
+	}
+	return n
 }
 
 func (r *TxRing) reclaim(dst []*pagepool.Buf) int {
@@ -451,13 +480,17 @@ func (r *TxRing) countError(s TxErrors) {
 	}
 }
 
-// Look says whether Reap has something to look at, or nothing is in flight.
-// Once the ring has ended it says no.
+// Look says whether Reap has something to look at, or nothing is in flight, or
+// another goroutine is inside a call. While the ring is held and once it has
+// ended it says no.
 func (r *TxRing) Look() bool {
 	if !r.enter() {
-		return false
+		return r.busy()
 	}
 	defer r.leave()
+	if len(r.backlog) > 0 {
+		return true
+	}
 	for slot, k := r.clean, r.inflight; k > 0; k-- {
 		switch own := r.ring.own(slot); {
 		case own&ownBit != 0:
@@ -472,10 +505,73 @@ func (r *TxRing) Look() bool {
 	return r.inflight == 0
 }
 
+// Harvest takes everything off a held ring: the device must have been stopped.
+// Frames that it had not finished count as flushed. With keep all wait for Reap,
+// else they are freed.
+func (r *TxRing) Harvest() {
+	var done []*pagepool.Buf
+	if r.keep {
+		done = make([]*pagepool.Buf, r.inflight)
+	}
+	n := r.reclaim(done)
+	if r.keep {
+		r.backlog = append(r.backlog, done[:n]...)
+	}
+	for r.inflight > 0 {
+		k := uint32(1)
+		for b := r.view.Buf(r.handles[r.clean]); b.Chained() && k < r.inflight; b = b.Next() {
+			k++
+		}
+		r.c.flushed.Add(1)
+		r.c.done.Add(1)
+		if r.keep {
+			r.backlog = append(r.backlog, r.link(r.clean, k))
+			r.advance(k)
+		} else {
+			r.drop(k)
+		}
+	}
+}
+
 // Release gives all buffers of a ring that has ended back, including those that
 // the device had: it must have been stopped.
 func (r *TxRing) Release() {
 	r.drop(r.inflight)
+	r.pool.FreeBatch(r.backlog)
+	r.backlog = nil
+}
+
+// Resume lets calls into a held ring again.
+func (r *TxRing) Resume() { r.leave() }
+
+// Idle says that the device has finished all frames.
+func (r *TxRing) Idle() bool {
+	last := r.clean + r.inflight - 1
+	if last >= r.n {
+		last -= r.n
+	}
+	return r.inflight == 0 || r.ring.own(last)&ownBit == 0
+}
+
+// Stuck says whether frames are with the device of which, by the state of the
+// ring, it has finished none since the call before; mark is what that call
+// returned. It is for one goroutine and says no while another is inside a call.
+func (r *TxRing) Stuck(mark uint64) (now uint64, stuck bool) {
+	if !r.enter() {
+		return 0, false
+	}
+	defer r.leave()
+	slot, k := r.clean, uint32(0)
+	for ; k < r.inflight && r.ring.own(slot)&ownBit == 0; k++ {
+		if slot++; slot == r.n {
+			slot = 0
+		}
+	}
+	if k == r.inflight {
+		return 0, false
+	}
+	now = 1<<63 | r.c.done.Load()<<16 | uint64(slot)
+	return now, now == mark
 }
 
 // Stats returns the counts. Any goroutine may call it.

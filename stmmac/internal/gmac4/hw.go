@@ -250,6 +250,27 @@ func (h *HW) Stop(ctx context.Context) error {
 	return nil
 }
 
+// StopReceiver implements core.Hardware.
+func (h *HW) StopReceiver() { gmac4reg.MACConfiguration.Update(h.csr, gmac4reg.RE, 0) }
+
+// RxPending implements core.Hardware. Receive queue ch feeds channel ch.
+func (h *HW) RxPending(ch int) bool {
+	v := gmac4reg.MTLRxQDebug.Load(h.ch[ch].mtl)
+	return uint32(v) != mmio.AllOnes && (gmac4reg.PRXQ.Get(v) != 0 || gmac4reg.RXQSTS.Get(v) != 0)
+}
+
+// TxPending implements core.Hardware.
+func (h *HW) TxPending(ch int) bool {
+	v := gmac4reg.MTLTxQDebug.Load(h.ch[ch].mtl)
+	return uint32(v) != mmio.AllOnes && v&(gmac4reg.TXQSTS|gmac4reg.TWCSTS) != 0
+}
+
+// TxPaused implements core.Hardware.
+func (h *HW) TxPaused(ch int) bool {
+	v := gmac4reg.MTLTxQDebug.Load(h.ch[ch].mtl)
+	return uint32(v) != mmio.AllOnes && v&gmac4reg.TXQPAUSED != 0
+}
+
 // running says whether a DMA process of a channel in use is not stopped.
 func (h *HW) running() bool {
 	for i := range h.channels() {
