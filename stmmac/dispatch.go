@@ -110,9 +110,9 @@ func (m *MAC) lost(op string, err error) {
 	switch {
 	case m.closed():
 	case errors.Is(err, ErrClosed):
-		m.fail(op, ErrGone)
+		m.fail(m.wrap(op, ErrGone))
 	default:
-		m.fail(op, err)
+		m.fail(m.wrap(op, err))
 	}
 }
 
@@ -124,7 +124,7 @@ func (m *MAC) handle(ch int, mask core.Events) bool {
 	m.leave()
 	switch {
 	case found&core.EventGone != 0:
-		m.fail("serve an interrupt", ErrGone)
+		m.fail(m.wrap("serve an interrupt", ErrGone))
 	case found&core.EventFatal != 0:
 		m.monitor.report(fmt.Sprintf("channel %d", ch), ErrFatalBus)
 	}

@@ -161,9 +161,13 @@ func (m *MAC) SetPromiscuous(on bool) error {
 	return nil
 }
 
-// Counters yields the counts of all queues by name.
+// Counters yields the counts of all queues by name, and those of the MAC: the
+// faults that it met and how often it was rebuilt after one.
 func (m *MAC) Counters() iter.Seq2[string, uint64] {
 	return func(yield func(string, uint64) bool) {
+		if !yield("faults", m.faults.Load()) || !yield("recoveries", m.recoveries.Load()) {
+			return
+		}
 		for i, q := range m.rx {
 			for name, v := range q.Stats().All() {
 				if !yield(fmt.Sprintf("rx%d_%s", i, name), v) {
@@ -265,12 +269,15 @@ func (m *MAC) stop(ctx context.Context) error {
 	return nil
 }
 
-// fail marks the device as failed and wakes everybody who waits.
-func (m *MAC) fail(op string, err error) {
-	e := &Error{Op: op, Dev: m.cfg.Name, Err: err}
-	if !m.failure.CompareAndSwap(nil, e) {
-		return
+// wrap makes an error of the call op.
+func (m *MAC) wrap(op string, err error) *Error { return &Error{Op: op, Dev: m.cfg.Name, Err: err} }
+
+// fail marks the device as failed, unless it is, and wakes everybody who waits. It
+// returns why the device failed.
+func (m *MAC) fail(err *Error) error {
+	if m.failure.CompareAndSwap(nil, err) {
+		m.log().Error().Err(err).Msg("device failed")
+		m.wakeAll()
 	}
-	m.log().Error().Err(e).Msg("device failed")
-	m.wakeAll()
+	return m.Err()
 }

@@ -6,6 +6,8 @@ import (
 	"runtime/pprof"
 	"sync/atomic"
 	"time"
+
+	"github.com/gostmmac/gostmmac/stmmac/internal/core"
 )
 
 const (
@@ -13,8 +15,6 @@ const (
 	quiescePoll = 50 * time.Microsecond
 	// monitorTick is how often the monitor looks for queues that stand still.
 	monitorTick = 100 * time.Millisecond
-	// slowTick is how often it reads the counters of the device.
-	slowTick = time.Second
 )
 
 // monitor watches a MAC, on a goroutine of its own: it rebuilds it after a fault
@@ -25,9 +25,10 @@ type monitor struct {
 	due   atomic.Bool             // a tick has passed
 	fault atomic.Pointer[trouble] // a fault that nobody has dealt with yet
 
+	// Guarded by the mutex of the MAC.
+	stop   func() bool     // of the tick
 	faults []time.Duration // when the MAC was rebuilt because of a fault
 	rx, tx []standstill    // by queue
-	slow   time.Duration   // when the next slow tick is due
 }
 
 // trouble is a fault that was reported.
@@ -72,47 +73,72 @@ func (o *monitor) wake() {
 // start starts the goroutine. It ends when the MAC is closed.
 func (o *monitor) start() {
 	m := o.m
+	o.arm()
 	o.rx, o.tx = make([]standstill, len(m.rx)), make([]standstill, len(m.tx))
-	o.slow = m.cfg.Clock.Now() + slowTick
 	m.dispatched.Go(func() {
 		pprof.Do(m.life, pprof.Labels("dev", m.name(), "task", "monitor"), o.run)
 	})
 }
 
 func (o *monitor) run(ctx context.Context) {
-	clock := o.m.cfg.Clock
-	tick := func() {
-		o.due.Store(true)
-		o.wake()
-	}
-	stop := clock.AfterFunc(monitorTick, tick)
-	defer func() { stop() }()
 	for {
 		select {
 		case <-o.nudge:
+			o.pass()
 		case <-ctx.Done():
+			o.m.mu.Lock()
+			o.stop()
+			o.m.mu.Unlock()
 			return
-		}
-		if f := o.fault.Swap(nil); f != nil {
-			o.recover(f.op, f.err)
-		}
-		if o.due.Swap(false) {
-			o.look(clock.Now())
-			stop = clock.AfterFunc(monitorTick, tick)
 		}
 	}
 }
 
-// look looks at a MAC that should be running.
-func (o *monitor) look(now time.Duration) {
+// arm makes the next tick come.
+func (o *monitor) arm() {
+	o.stop = o.m.cfg.Clock.AfterFunc(monitorTick, func() {
+		o.due.Store(true)
+		o.wake()
+	})
+}
+
+// pass deals with what was reported and with the tick that has passed. What was
+// reported before it began has been dealt with when it returns.
+func (o *monitor) pass() {
 	m := o.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed() || m.Err() != nil {
+	f, due := o.fault.Swap(nil), o.due.Swap(false)
+	if m.closed() {
 		return
 	}
-	if now >= o.slow {
-		o.slow = now + slowTick
+	if m.Err() == nil {
+		now := m.cfg.Clock.Now()
+		if f != nil {
+			o.rebuild(now, f.op, f.err)
+		}
+		if due {
+			o.look(now)
+		}
+	}
+	if due {
+		o.arm()
+	}
+}
+
+// look looks at a MAC that should be running. The caller holds m.mu.
+func (o *monitor) look(now time.Duration) {
+	m := o.m
+	for ch := range max(len(m.rx), len(m.tx)) {
+		// An interrupt tells of a bus error at once, where there are interrupts.
+		switch found := m.hw.Events(ch, core.EventFatal); {
+		case found&core.EventGone != 0:
+			m.fail(m.wrap("look at the channels", ErrGone))
+			return
+		case found&core.EventFatal != 0:
+			o.rebuild(now, fmt.Sprintf("channel %d", ch), ErrFatalBus)
+			return
+		}
 	}
 	for i, q := range m.rx {
 		// An idle queue stands still too: only with a frame in front of it that
@@ -145,16 +171,6 @@ func (m *MAC) stallTx() time.Duration {
 	return m.cfg.Recovery.Stall
 }
 
-// recover deals with a fault that was reported.
-func (o *monitor) recover(op string, err error) {
-	m := o.m
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.closed() && m.Err() == nil {
-		o.rebuild(m.cfg.Clock.Now(), op, err)
-	}
-}
-
 // rebuild rebuilds the MAC because of a fault, or takes it down when there were
 // too many of them. The caller holds m.mu.
 func (o *monitor) rebuild(now time.Duration, op string, why error) {
@@ -185,7 +201,7 @@ func (o *monitor) rebuild(now time.Duration, op string, why error) {
 func (m *MAC) down(op string, why error) {
 	m.halt()
 	defer m.unhalt()
-	m.fail(op, why)
+	m.fail(m.wrap(op, why))
 	if err := m.takeDown(context.WithoutCancel(m.life)); err != nil {
 		m.log().Error().Err(err).Msg("take down")
 	}

@@ -57,6 +57,17 @@ func wrap(op, dev string, err error) error {
 	return &Error{Op: op, Dev: dev, Err: err}
 }
 
+// within says that a call named op failed in a step of it that has a name of its
+// own.
+func (m *MAC) within(op string, err error) *Error {
+	if e, ok := err.(*Error); ok {
+		step := *e
+		step.Op = op + ": " + e.Op
+		return &step
+	}
+	return m.wrap(op, err)
+}
+
 // limits of the configuration.
 const (
 	minMTU  = 46

@@ -84,8 +84,7 @@ func (m *MAC) rebuild(ctx context.Context, op string, orderly bool, change func(
 		m.quiesce(ctx)
 	}
 	if err := m.takeDown(ctx); err != nil {
-		m.fail(op, err)
-		return m.Err()
+		return m.fail(m.within(op, err))
 	}
 	old := m.cfg
 	if change != nil {
@@ -98,11 +97,10 @@ func (m *MAC) rebuild(ctx context.Context, op string, orderly bool, change func(
 	if change != nil {
 		m.cfg = old
 		if again := m.restart(m.life); again == nil {
-			return wrap(op, m.cfg.Name, err)
+			return m.within(op, err)
 		}
 	}
-	m.fail(op, err)
-	return wrap(op, m.cfg.Name, err)
+	return m.fail(m.within(op, err))
 }
 
 // takeDown stops the DMA and takes everything off the rings. The caller has

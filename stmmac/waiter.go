@@ -79,7 +79,7 @@ func (w *waiter) wait(ctx context.Context, op string, look func() (ready, starve
 		err := w.mac.hw.Unmask(w.ch, w.event)
 		w.mac.leave()
 		if err != nil {
-			w.mac.fail(op, err)
+			w.mac.fail(w.mac.wrap(op, err))
 			continue
 		}
 		ready, starved := look()

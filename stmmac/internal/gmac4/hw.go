@@ -74,6 +74,10 @@ func (h *HW) Identify() (core.Features, error) {
 	case uint32(v) == mmio.AllOnes:
 		return core.Features{}, h.fail("identify", "MAC_Version", uint32(v),
 			fmt.Errorf("%w or its memory space is disabled", core.ErrGone))
+	case ver == 0 && gmac4reg.DMAMode.Load(h.csr)&gmac4reg.SWR != 0:
+		return core.Features{}, h.fail("identify", "MAC_Version", uint32(v), fmt.Errorf(
+			"a reset that somebody started has not ended: %w: check that the PHY is powered, out of reset and drives its receive clock",
+			core.ErrNoClock))
 	case ver == 0:
 		return core.Features{}, h.fail("identify", "MAC_Version", uint32(v),
 			fmt.Errorf("no MAC at offset %#x of region %d, or its clock is off: %w", h.cfg.CSROffset, h.cfg.RegionNo, errors.ErrUnsupported))
