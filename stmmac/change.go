@@ -9,7 +9,7 @@ import (
 )
 
 // change is rebuild for a call named op of the application.
-func (m *MAC) change(ctx context.Context, op string, check func() error, set func(*Config)) error {
+func (m *MAC) change(ctx context.Context, op string, check func() error, set func(*Config) (undo func())) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.alive(op); err != nil {
@@ -36,7 +36,11 @@ func (m *MAC) alive(op string) error {
 // unless Err says that it is down. Buffers that are longer than a frame may be
 // are not changed.
 func (m *MAC) SetMTU(ctx context.Context, mtu int) error {
-	return m.change(ctx, "set MTU", func() error { return m.fitsMTU(mtu) }, func(c *Config) { c.MTU = mtu })
+	return m.change(ctx, "set MTU", func() error { return m.fitsMTU(mtu) }, func(c *Config) func() {
+		old := c.MTU
+		c.MTU = mtu
+		return func() { c.MTU = old }
+	})
 }
 
 // SetRings changes the numbers of descriptors in each ring, 2 to 1024, in the
@@ -49,5 +53,9 @@ func (m *MAC) SetRings(ctx context.Context, rx, tx int) error {
 			}
 		}
 		return nil
-	}, func(c *Config) { c.RxRing, c.TxRing = rx, tx })
+	}, func(c *Config) func() {
+		oldRx, oldTx := c.RxRing, c.TxRing
+		c.RxRing, c.TxRing = rx, tx
+		return func() { c.RxRing, c.TxRing = oldRx, oldTx }
+	})
 }

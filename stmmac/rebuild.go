@@ -77,7 +77,7 @@ func (m *MAC) wakeAll() {
 // store what it has accepted. When the MAC does not start with the new
 // configuration it gets the old one back; when it does not start with that
 // either it is down, with the reason, until it is closed. The caller holds m.mu.
-func (m *MAC) rebuild(ctx context.Context, op string, orderly bool, change func(*Config)) error {
+func (m *MAC) rebuild(ctx context.Context, op string, orderly bool, change func(*Config) (undo func())) error {
 	m.halt()
 	defer m.unhalt()
 	if orderly {
@@ -86,16 +86,16 @@ func (m *MAC) rebuild(ctx context.Context, op string, orderly bool, change func(
 	if err := m.takeDown(ctx); err != nil {
 		return m.fail(m.within(op, err))
 	}
-	old := m.cfg
+	undo := func() {}
 	if change != nil {
-		change(&m.cfg)
+		undo = change(&m.cfg)
 	}
 	err := m.restart(ctx)
 	if err == nil {
 		return nil
 	}
 	if change != nil {
-		m.cfg = old
+		undo()
 		if again := m.restart(m.life); again == nil {
 			return m.within(op, err)
 		}
