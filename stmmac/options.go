@@ -24,6 +24,9 @@ func defaults() options {
 		RxQueues: 1, TxQueues: 1, RxRing: 512, TxRing: 512,
 		MTU:          1500,
 		Link:         Link{Up: true, Speed: 1000, FullDuplex: true},
+		RxChecksum:   true,
+		TxChecksum:   true,
+		VLANInsert:   true,
 		NetIPAlign:   pagepool.NetIPAlign,
 		BufSize:      2048,
 		ResetTimeout: time.Second,
@@ -86,6 +89,14 @@ func WithPromiscuous() Option { return func(o *options) { o.Promiscuous = true }
 
 // WithAllMulticast lets all multicast frames in.
 func WithAllMulticast() Option { return func(o *options) { o.AllMulticast = true } }
+
+// WithChecksums says whether the device checks the checksums of received frames
+// ([pagepool.RxCsumGood]) and inserts those of sent ones ([pagepool.TxCsum]),
+// where it can; the default is that it does both. Devices that do it wrong get
+// false: then the driver computes what is asked for.
+func WithChecksums(rx, tx bool) Option {
+	return func(o *options) { o.RxChecksum, o.TxChecksum = rx, tx }
+}
 
 // WithNetIPAlign overrides [pagepool.NetIPAlign]: bytes, 0 to 15.
 func WithNetIPAlign(n int) Option { return func(o *options) { o.NetIPAlign = n } }

@@ -72,12 +72,13 @@ func (m *MAC) fillRings(s *core.Setup) error {
 		s.Rx = append(s.Rx, q.mem)
 		s.RxTails = append(s.RxTails, q.ring.Tail())
 	}
-	maxFrame := core.MaxFrameLen(m.cfg.MTU) - core.FCSLen
+	limits := m.hw.TxOffloads()
+	limits.MaxFrame, limits.MaxBuf = core.MaxFrameLen(m.cfg.MTU)-core.FCSLen, l.MaxTxBuf
 	for i, q := range m.tx {
 		if err := m.ringMemory(&q.mem, m.cfg.TxRing, l); err != nil {
 			return err
 		}
-		q.ring.Restart(m.hw.TxDescs(i, q.mem), q.mem.N, maxFrame, l.MaxTxBuf)
+		q.ring.Restart(m.hw.TxDescs(i, q.mem), q.mem.N, limits)
 		s.Tx = append(s.Tx, q.mem)
 	}
 	return nil

@@ -58,6 +58,7 @@ var (
 	ErrFrameTooLong  = core.ErrFrameTooLong  // longer than the MTU, the FIFO or the ring allows
 	ErrFrameTooShort = core.ErrFrameTooShort // shorter than the Ethernet header, or an empty buffer
 	ErrForeignBuffer = core.ErrForeignBuffer // of no arena that is mapped for the device
+	ErrNoHeadroom    = core.ErrNoHeadroom    // no room in front of a frame for its VLAN tags
 	ErrNotHeld       = core.ErrNotHeld       // free, or already with a queue
 )
 

@@ -24,6 +24,9 @@ var (
 	// ErrFrameTooShort: a frame is shorter than its Ethernet header, or one of
 	// its buffers is empty.
 	ErrFrameTooShort = errors.New("frame too short")
+	// ErrNoHeadroom: the driver has to put VLAN tags in front of a frame whose
+	// buffer has no room for them there.
+	ErrNoHeadroom = errors.New("no headroom for the VLAN tags")
 	// ErrNotHeld: a buffer is free or already with a queue.
 	ErrNotHeld = errors.New("buffer is not the caller's")
 	// ErrForeignBuffer: a buffer is of no arena that is mapped for the device.

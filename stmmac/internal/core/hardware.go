@@ -109,6 +109,9 @@ type Hardware interface {
 	TxDescs(ch int, m RingMemory) TxDescs
 	// Setup programs everything up to the start of the DMA.
 	Setup(s Setup) error
+	// TxOffloads is what the device does itself to frames that are sent: all but
+	// the lengths of a TxLimits.
+	TxOffloads() TxLimits
 	// Start starts the DMA of all channels.
 	Start()
 	// SetLink sets speed and duplex with the MAC off, and turns it on if the

@@ -44,6 +44,12 @@ type RxDescs interface {
 	Ring() Ring
 	// Status decodes the OWN word of a finished descriptor.
 	Status(own uint32) RxFlags
+	// Meta says what the device tells of the frame whose last descriptor is in a
+	// slot, beside its errors: flags, and the tags that it took off.
+	Meta(slot, own uint32) (f pagepool.Flags, vlan, inner uint16)
+	// SetInterrupts makes each n-th slot from 0 on interrupt when it is filled, or
+	// none with 0: that is left to the watchdog.
+	SetInterrupts(n int)
 	// Post gives the device buffers, a in the slots from first on and b, if there
 	// are some, from slot 0 on: the bodies, then the OWN words. When it returns
 	// the device may own them. The device writes from offset start of a chunk.
@@ -126,18 +132,20 @@ type RxRing struct {
 	owner   pagepool.Owner // this ring
 	app     pagepool.Owner // whoever calls Recv
 
-	n         uint32 // slots
-	head      uint32 // the slot that finishes next
-	tail      uint32 // the slot to post next; the device never owns it
-	posted    uint32 // slots that the device has, or has finished
-	threshold uint32 // empty slots that make a refill worth a doorbell
-	fcs       uint32 // bytes of FCS that the device leaves on a frame
-	maxLen    uint32 // longest frame as the device reports its length
-	fastLen   uint32 // longest frame in one buffer, without FCS and Ethernet header
+	n          uint32 // slots
+	interrupts int    // which slots interrupt: see RxDescs
+	head       uint32 // the slot that finishes next
+	tail       uint32 // the slot to post next; the device never owns it
+	posted     uint32 // slots that the device has, or has finished
+	threshold  uint32 // empty slots that make a refill worth a doorbell
+	fcs        uint32 // bytes of FCS that the device leaves on a frame
+	maxLen     uint32 // longest frame as the device reports its length
+	fastLen    uint32 // longest frame in one buffer, without FCS and Ethernet header
 
 	// As in Format, where they are one load nearer.
 	rxMask, rxWhole, lenMask uint32
-	lenShift                 uint8
+	lenAt, csumAt            int
+	csum                     *[256]uint8
 	lay                      RxLayout
 	start                    uint16 // lay.Start
 	perFrame                 uint32 // descriptors that the longest frame takes
@@ -149,8 +157,6 @@ type RxRing struct {
 	handles []pagepool.Handle // what each slot holds; the shadow of the ring
 	chain   rxChain
 	backlog []*pagepool.Buf // frames that were taken off the ring when it was rebuilt
-
-	snap [MaxBatch]uint32 // OWN words of the batch under way
 
 	c rxCounters
 }
@@ -167,7 +173,7 @@ type rxChain struct {
 // NewRxRing returns a ring that is held and has no memory: Restart gives it
 // that.
 func NewRxRing(m *pagepool.Mapping, owner pagepool.Owner, keepsFCS bool) *RxRing {
-	r := &RxRing{mapping: m, view: m.View(), pool: m.Pool(), owner: owner, app: m.View().Application()}
+	r := &RxRing{mapping: m, view: m.View(), pool: m.Pool(), owner: owner, app: m.View().Application(), interrupts: 1}
 	if keepsFCS {
 		r.fcs = FCSLen
 	}
@@ -192,7 +198,9 @@ func (r *RxRing) Restart(d RxDescs, n int, lay RxLayout) {
 	r.maxLen = uint32(lay.MaxFrame) - FCSLen + r.fcs
 	r.fastLen = min(uint32(lay.First), r.maxLen) - r.fcs - EthHeaderLen
 	f := r.ring.Format
-	r.rxMask, r.rxWhole, r.lenMask, r.lenShift = f.RxMask, f.RxWhole, f.RxLen, f.RxLenShift
+	r.rxMask, r.rxWhole, r.lenMask, r.lenAt = f.RxMask, f.RxWhole, uint32(f.RxLen), f.RxLenAt
+	r.csum, r.csumAt = f.RxCsum, f.RxCsumAt
+	r.descs.SetInterrupts(r.interrupts)
 }
 
 // Recv moves received frames to dst and returns how many. It never blocks. The
@@ -202,21 +210,24 @@ func (r *RxRing) Recv(dst []*pagepool.Buf) int {
 	if !r.state.CompareAndSwap(gateOpen, gateBusy) {
 		return r.recvBacklog(dst)
 	}
-	f, want := r.ring.Format, min(MaxBatch, r.posted, r.n-r.head)
-	var k uint32
+	at, stride := r.ring.word(r.head), uintptr(r.ring.Format.Stride)
+	want := min(MaxBatch, r.posted, r.n-r.head)
+	var k, room uint32
 	if r.perFrame > 1 {
-		k = loadFrames(r.ring.word(r.head), uintptr(f.Stride), &r.snap, want, f.RxLast, len(dst))
+		k = loadFrames(at, stride, want, r.ring.Format.RxLast, len(dst))
+		room = min(k, uint32(len(dst)))
 	} else {
-		k = loadDone(r.ring.word(r.head), uintptr(f.Stride), &r.snap, min(want, uint32(len(dst))))
+		k = loadDone(at, stride, min(want, uint32(len(dst))))
+		room = k
 	}
 	n := uint32(0)
 	if k > 0 {
 		// Orders the loads of the OWN words in loadDone before those of the
-		// frames by whoever gets them.
+		// descriptors below and of the frames by whoever gets them.
 		barrier.DMARead()
 		used := uint32(0)
 		if !r.chain.active {
-			n = r.whole(unsafe.Pointer(unsafe.SliceData(dst)), min(k, uint32(len(dst))))
+			n = r.whole(unsafe.Pointer(unsafe.SliceData(dst)), at, stride, uintptr(room))
 			used = n
 		}
 		if used < k {
@@ -241,26 +252,28 @@ func (r *RxRing) Recv(dst []*pagepool.Buf) int {
 }
 
 // whole gives out frames of one descriptor without an error, the common case,
-// of the first n finished descriptors, up to the first that is none, and
-// returns how many. There is room for n at to. It goes by pointers, in slices
-// whose bounds Recv knows.
-func (r *RxRing) whole(to unsafe.Pointer, n uint32) uint32 {
+// of the first n finished descriptors, the OWN words of which lie from at on,
+// stride bytes apart, up to the first that is none, and returns how many. There
+// is room for n at to. It goes by pointers, in slices whose bounds Recv knows.
+func (r *RxRing) whole(to, at unsafe.Pointer, stride, n uintptr) uint32 {
 	first := r.view.First()
 	h := unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.handles)), uintptr(r.head)*unsafe.Sizeof(pagepool.Handle(0)))
-	snap := unsafe.Pointer(&r.snap)
-	shift := r.lenShift & 31
+	csum := unsafe.Pointer(r.csum)
 	var bytes uint64
 	i := uintptr(0)
-	for ; i < uintptr(n); i++ {
-		own := *(*uint32)(unsafe.Add(snap, i*unsafe.Sizeof(r.snap[0])))
+	for ; i < n; i++ {
 		// The length is the device's word: it is compared with what was posted
-		// before a slice is made of it. One below that of the header wraps.
-		size := own>>shift&r.lenMask - r.fcs
-		if own&r.rxMask != r.rxWhole || size-EthHeaderLen > r.fastLen {
+		// before a slice is made of it, and loaded once, so that a device that
+		// changes what it has given back deceives only itself. One below that of
+		// the header wraps.
+		size := uint32(*(*uint16)(unsafe.Add(at, r.lenAt)))&r.lenMask - r.fcs
+		if *(*uint32)(at)&r.rxMask != r.rxWhole || size-EthHeaderLen > r.fastLen {
 			break
 		}
+		known := *(*uint8)(unsafe.Add(csum, *(*uint8)(unsafe.Add(at, r.csumAt))))
 		b := pagepool.At(first, *(*pagepool.Handle)(unsafe.Add(h, i*unsafe.Sizeof(pagepool.Handle(0)))))
-		b.Received(r.start, uint16(size), r.app)
+		b.Received(r.start, uint16(size), r.app, pagepool.Flags(known))
+		at = unsafe.Add(at, stride)
 		bytes += uint64(size)
 		// Buffers do not lie in the Go heap: stored as a number the pointer
 		// needs no write barrier of the garbage collector.
@@ -277,7 +290,7 @@ func (r *RxRing) whole(to unsafe.Pointer, n uint32) uint32 {
 func (r *RxRing) rest(dst []*pagepool.Buf, n, k uint32) (frames, used uint32) {
 	hs := r.handles[r.head:][:k]
 	for used = n; used < k && int(n) < len(dst); used++ {
-		f := r.assemble(hs[used], r.snap[used])
+		f := r.assemble(r.head+used, hs[used], r.ring.own(r.head+used))
 		if f == nil {
 			continue
 		}
@@ -297,9 +310,9 @@ func (r *RxRing) count(f *pagepool.Buf) {
 // assemble adds a descriptor's buffer to the frame under way and returns the
 // frame when it is complete and good. Buffers of frames that are not go back
 // to the pool.
-func (r *RxRing) assemble(h pagepool.Handle, own uint32) *pagepool.Buf {
+func (r *RxRing) assemble(slot uint32, h pagepool.Handle, own uint32) *pagepool.Buf {
 	b, c, flags := r.view.Buf(h), &r.chain, r.descs.Status(own)
-	length := own >> r.lenShift & r.lenMask
+	length := own >> (8 * r.lenAt) & r.lenMask
 	if flags&RxContext != 0 {
 		r.c.context.Add(1)
 		r.recycle(h)
@@ -362,7 +375,7 @@ func (r *RxRing) assemble(h pagepool.Handle, own uint32) *pagepool.Buf {
 		return nil
 	}
 
-	b.Received(r.start, uint16(size), r.owner)
+	b.Received(r.start, uint16(size), r.owner, 0)
 	c.got += size
 	if c.head == nil {
 		c.head = b
@@ -386,6 +399,7 @@ func (r *RxRing) assemble(h pagepool.Handle, own uint32) *pagepool.Buf {
 		}
 	}
 	*c = rxChain{}
+	f.Flags, f.VLAN, f.InnerVLAN = r.descs.Meta(slot, own)
 	for p := f; p != nil; p = p.Next() {
 		p.SetOwner(r.app)
 	}
@@ -437,6 +451,15 @@ func (r *RxRing) refill() {
 // SetFilter sets what sees received frames before Recv gives them out. The ring
 // is held.
 func (r *RxRing) SetFilter(f func([]*pagepool.Buf) int) { r.filter = f }
+
+// SetInterrupts makes each n-th slot interrupt when it is filled, or none with 0.
+// The ring is held; slots that are posted already are as they were.
+func (r *RxRing) SetInterrupts(n int) {
+	r.interrupts = n
+	if r.descs != nil {
+		r.descs.SetInterrupts(n)
+	}
+}
 
 // Fill posts buffers to all slots of a ring whose channel is not set up yet:
 // the tail register is left to the set-up.
@@ -522,7 +545,7 @@ func (r *RxRing) Harvest() {
 		// Orders the load of the OWN word before those of the frame by whoever
 		// gets it.
 		barrier.DMARead()
-		if f := r.assemble(r.handles[r.head], own); f != nil {
+		if f := r.assemble(r.head, r.handles[r.head], own); f != nil {
 			r.count(f)
 			r.backlog = append(r.backlog, f)
 		}

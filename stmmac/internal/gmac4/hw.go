@@ -145,14 +145,14 @@ func (h *HW) Reset(ctx context.Context) error {
 func (h *HW) ring(ch int, tail mmio.Reg[uint32], m core.RingMemory) ring {
 	slots := unsafe.Pointer(unsafe.SliceData(m.Mem.Bytes()))
 	return ring{slots: slots, n: uint32(m.N), core: core.Ring{
-		Format: &format, Words: unsafe.Add(slots, des3),
+		Format: h.format(), Words: unsafe.Add(slots, des3),
 		Bell: mmio.NewDoorbell(h.ch[ch].regs, uint32(tail)), Base: uint32(m.Mem.Addr()), Step: descSize,
 	}}
 }
 
 // RxDescs implements core.Hardware.
 func (h *HW) RxDescs(ch int, m core.RingMemory) core.RxDescs {
-	return &rxDescs{h.ring(ch, gmac4reg.DMACHRxDescTailPointer, m)}
+	return &rxDescs{ring: h.ring(ch, gmac4reg.DMACHRxDescTailPointer, m), interrupts: 1, inner: h.cfg.VLANDouble}
 }
 
 // TxDescs implements core.Hardware.

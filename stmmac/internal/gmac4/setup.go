@@ -30,7 +30,7 @@ func (h *HW) Setup(s core.Setup) error {
 	}
 	for i, m := range s.Tx {
 		c := h.ch[i].regs
-		gmac4reg.DMACHTxControl.Store(c, gmac4reg.TXPBL.Of(pbl)|gmac4reg.OSP)
+		gmac4reg.DMACHTxControl.Store(c, gmac4reg.TXPBL.Of(uint32(h.txPBL()))|gmac4reg.OSP)
 		gmac4reg.DMACHTxDescListHAddr.Store(c, uint32(m.Mem.Addr()>>32))
 		gmac4reg.DMACHTxDescListAddr.Store(c, uint32(m.Mem.Addr()))
 		gmac4reg.DMACHTxDescTailPointer.Store(c, uint32(m.Mem.Addr()))
@@ -132,6 +132,9 @@ func (h *HW) setupMAC(s core.Setup) {
 	conf := gmac4reg.JD | gmac4reg.PS | gmac4reg.BE | gmac4reg.DCRS | gmac4reg.JE
 	if h.cfg.StripFCS {
 		conf |= gmac4reg.ACS | gmac4reg.CST
+	}
+	if h.checksRx() {
+		conf |= gmac4reg.IPC
 	}
 	gmac4reg.MACConfiguration.Update(h.csr, 0, conf)
 	if h.cfg.CSRClock != 0 {
