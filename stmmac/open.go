@@ -92,7 +92,7 @@ func validate(o *options) error {
 	if hz := o.CSRClock; hz != 0 && (hz < 1_000_000 || hz > 4_096_000_000) {
 		return fmt.Errorf("CSR clock of %d Hz is not in 1 to 4096 MHz: %w", hz, os.ErrInvalid)
 	}
-	if a := o.HardwareAddr; a != nil && !unicast(a) {
+	if a := o.HardwareAddr; a != nil && !core.IsUnicast(a) {
 		return fmt.Errorf("hardware address %v is no unicast address of six bytes: %w", a, os.ErrInvalid)
 	}
 	if o.Clock == nil || o.ResetTimeout <= 0 || o.StopTimeout <= 0 {
@@ -139,7 +139,7 @@ func (m *MAC) start(ctx context.Context, p Program) error {
 	}
 	if m.addr = m.cfg.HardwareAddr; m.addr == nil {
 		// before the reset, which forgets it
-		if m.addr = m.hw.Addr(); !unicast(m.addr) {
+		if m.addr = m.hw.Addr(); !core.IsUnicast(m.addr) {
 			if m.addr, err = randomAddr(); err != nil {
 				return err
 			}
@@ -166,7 +166,11 @@ func (m *MAC) start(ctx context.Context, p Program) error {
 	}
 	m.running = true
 	m.hw.Start()
-	m.hw.SetFilter(m.filter)
+	use, err := m.hw.SetFilter(m.filter)
+	if err != nil {
+		return err
+	}
+	m.noteFilter(use)
 	if err = m.hw.SetLink(m.link); err != nil {
 		return err
 	}
@@ -187,6 +191,12 @@ func (m *MAC) fits() error {
 		if q.want > q.has {
 			return fmt.Errorf("%d %s, and the device has %d: %w", q.want, q.what, q.has, os.ErrInvalid)
 		}
+	}
+	if err := c.Queues.Check(c.RxQueues, c.TxQueues, f); err != nil {
+		return err
+	}
+	if err := fitsVLAN(c, f); err != nil {
+		return err
 	}
 	if c.MTU < minMTU || c.MTU > l.MaxMTU {
 		return fmt.Errorf("MTU %d is not in %d..%d: %w", c.MTU, minMTU, l.MaxMTU, os.ErrInvalid)
@@ -282,13 +292,6 @@ func (m *MAC) ringMemory(n int, l core.Limits) (core.RingMemory, error) {
 		return core.RingMemory{}, fmt.Errorf("a ring at %#x crosses a boundary of 4 GiB: %w", first, os.ErrInvalid)
 	}
 	return core.RingMemory{Mem: mem, N: n}, m.reaches("a ring", end)
-}
-
-func unicast(a net.HardwareAddr) bool {
-	if len(a) != 6 || a[0]&1 != 0 {
-		return false
-	}
-	return a[0]|a[1]|a[2]|a[3]|a[4]|a[5] != 0
 }
 
 // randomAddr returns a random locally administered unicast address.

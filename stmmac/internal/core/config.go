@@ -111,6 +111,9 @@ type Config struct {
 	Promiscuous        bool             // let all frames in
 	AllMulticast       bool             // let all multicast frames in
 	StripFCS           bool             // let the device remove the FCS (ACS and CST)
+	Queues             Queues           // how several queues share the MAC
+	VLANStrip          bool             // let the device remove the VLAN tag and report it
+	VLANDouble         bool             // the inner tag of two too; needs VLANStrip and Features.DoubleVLAN
 	KeepTx             bool             // Send frees nothing; Reap hands finished frames back
 	NetIPAlign         int              // bytes, 0 to 15
 	Pool               *pagepool.Pool   // nil: the MAC makes one
