@@ -43,9 +43,9 @@ func (h *HW) resetFilter() {
 	}
 }
 
-// SetFilter implements core.Hardware. Each step lets in at least what both the
-// filter before and that after let in: new entries are on before old ones are
-// off.
+// SetFilter implements core.Hardware. After each store the device lets in at
+// least what both the filter before and that after let in: an entry of both
+// stays where it is, or has its new place before it loses the old one.
 func (h *HW) SetFilter(f core.Filter) (core.FilterUse, error) {
 	if err := f.Check(); err != nil {
 		return core.FilterUse{}, h.fail("set filter", "", 0, err)
@@ -212,24 +212,6 @@ func assign[T comparable](have, want []T, free T) []T {
 	return out
 }
 
-// changes are the places in which two tables differ: first what is added, then
-// what is replaced, then what is removed.
-func changes[T comparable](have, want []T, free T) []int {
-	var add, replace, remove []int
-	for i := range have {
-		switch {
-		case have[i] == want[i]:
-		case have[i] == free:
-			add = append(add, i)
-		case want[i] != free:
-			replace = append(replace, i)
-		default:
-			remove = append(remove, i)
-		}
-	}
-	return slices.Concat(add, replace, remove)
-}
-
 // hashBin is the bin of an address in a hash table. Databook:
 // MAC_Hash_Table_Reg0, the upper bits of the bit-reversed CRC-32 of the address
 // as it stands on the wire.
@@ -257,14 +239,10 @@ func (h *HW) storePacketFilter(v gmac4reg.PacketFilter) {
 
 // storeSlots writes the perfect filters that change, or all after a reset.
 func (h *HW) storeSlots(want []slot) {
-	list := changes(h.filter.slots, want, slot{})
-	if h.filter.fresh {
-		list = list[:0]
-		for i := range want {
-			list = append(list, i)
+	for i := range want {
+		if want[i] == h.filter.slots[i] && !h.filter.fresh {
+			continue
 		}
-	}
-	for _, i := range list {
 		var high gmac4reg.AddressHigh
 		if s := want[i]; s != (slot{}) {
 			high = gmac4reg.AE

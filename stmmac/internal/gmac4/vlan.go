@@ -107,27 +107,26 @@ func vidBin(vid int) uint32 {
 // the time, unless they are of different kinds: then the caller has the filter
 // off.
 func (h *HW) setVLANs(want vlanState) error {
-	h.storeVLANHash(h.vlan.hash | want.hash)
+	if want.hash != h.vlan.hash {
+		gmac4reg.MACVLANHash.Store(h.csr, uint32(want.hash))
+		h.vlan.hash = want.hash
+	}
 	if want.tag != h.vlan.tag {
 		gmac4reg.MACVLANTagCtrl.Store(h.csr, want.tag)
 		h.vlan.tag = want.tag
 	}
-	if len(h.vlan.vids) > 1 {
-		for _, i := range changes(h.vlan.vids, want.vids, vidNone) {
-			if err := h.storeVID(i, want.vids[i]); err != nil {
-				return err
-			}
+	if len(h.vlan.vids) == 1 {
+		return nil // the filter is the register above
+	}
+	for i, vid := range want.vids {
+		if vid == h.vlan.vids[i] {
+			continue
+		}
+		if err := h.storeVID(i, vid); err != nil {
+			return err
 		}
 	}
-	h.storeVLANHash(want.hash)
 	return nil
-}
-
-func (h *HW) storeVLANHash(v uint16) {
-	if v != h.vlan.hash {
-		gmac4reg.MACVLANHash.Store(h.csr, uint32(v))
-		h.vlan.hash = v
-	}
 }
 
 // storeVID writes VLAN filter i, and waits until the device has it.
