@@ -78,7 +78,7 @@ type probe struct {
 
 func newJudge(h *HW, f *mmio.Fake, latched bool) *judge {
 	j := &judge{f: f, bins: h.feat.HashBins, vlans: h.feat.VLANFilters, latched: latched, vids: map[uint32]gmac4reg.VLANTagData{}}
-	f.SelfClearing(uint32(gmac4reg.MACVLANTagCtrl), uint32(gmac4reg.VLANOB), 2)
+	f.SelfClearing(uint32(macVLANTag), uint32(gmac4reg.VLANOB), 2)
 	for off := uint32(0); off < 0x400; off += 4 {
 		f.OnStore(off, func(v uint32) { j.store(off, v) })
 	}
@@ -91,7 +91,7 @@ func (j *judge) store(off, v uint32) {
 			j.pairs[i] = [2]uint32{j.f.Peek(off &^ 4), j.f.Peek(off | 4)}
 		}
 	}
-	if ctl := gmac4reg.VLANTag(v); off == uint32(gmac4reg.MACVLANTagCtrl) && j.vlans > 1 && ctl&gmac4reg.VLANOB != 0 {
+	if ctl := gmac4reg.VLANTag(v); off == uint32(macVLANTag) && j.vlans > 1 && ctl&gmac4reg.VLANOB != 0 {
 		j.vids[gmac4reg.VLANOFS.Get(ctl)] = gmac4reg.VLANTagData(j.f.Peek(uint32(gmac4reg.MACVLANTagData)))
 	}
 	if j.check != nil {
@@ -164,12 +164,12 @@ func (j *judge) accepts(p probe) bool {
 }
 
 func (j *judge) vlan(vid uint32) bool {
-	tag := gmac4reg.VLANTag(j.f.Peek(uint32(gmac4reg.MACVLANTagCtrl)))
+	tag := gmac4reg.VLANTag(j.f.Peek(uint32(macVLANTag)))
 	vl := gmac4reg.VL.Get(tag) & 0xfff
 	match := false
 	if j.vlans > 1 {
 		for _, d := range j.vids {
-			match = match || d&gmac4reg.VLANVEN != 0 && gmac4reg.VLANVID.Get(d) == vid
+			match = match || d&gmac4reg.VEN != 0 && gmac4reg.VID.Get(d) == vid
 		}
 	} else if match = vid == vl && vl != 0; vl == 0 && tag&gmac4reg.VTHM == 0 {
 		return true

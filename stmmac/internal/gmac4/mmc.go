@@ -37,7 +37,7 @@ var mmcBlocks = []struct {
 	{gmac4reg.TxPausePackets, gmac4reg.MMCTxLast, always},
 	{gmac4reg.MMCRxFirst, gmac4reg.MMCRxLast, always},
 	{gmac4reg.TxLPIUSEC, gmac4reg.RxLPITran, func(f *core.Features) bool { return f.EEE }},
-	{gmac4reg.RxIPv4GoodPackets, gmac4reg.RxICMPErrorOctets, func(f *core.Features) bool { return f.RxChecksum }},
+	{gmac4reg.RxIPv4GoodPackets, gmac4reg.RxICMPErrorPackets + gmac4reg.IPCOctets, func(f *core.Features) bool { return f.RxChecksum }},
 	{gmac4reg.TxFPEFragment, gmac4reg.TxHoldReq, preemption},
 	{gmac4reg.RxPacketAssemblyErr, gmac4reg.RxFPEFragment, preemption},
 }

@@ -17,6 +17,10 @@ import (
 // of the PHY.
 const vlanTimeout = 500 * time.Millisecond
 
+// macVLANTag is MAC_VLAN_Tag, which is called MAC_VLAN_Tag_Ctrl where there is
+// more than one VLAN filter.
+const macVLANTag = mmio.Reg[gmac4reg.VLANTag](gmac4reg.MACVLANTag)
+
 const (
 	vidNone    = -1 // a filter that is off
 	vidUnknown = -2 // a filter whose last access failed
@@ -40,11 +44,11 @@ func (v *vlanState) sameKind(w *vlanState) bool {
 func (h *HW) vlanStrip() gmac4reg.VLANTag {
 	var v gmac4reg.VLANTag
 	if h.cfg.VLANStrip {
-		v |= gmac4reg.EVLS.Of(gmac4reg.EVLSAlways) | gmac4reg.EVLRXS
+		v |= gmac4reg.EVLS.Of(gmac4reg.StripAlways) | gmac4reg.EVLRXS
 	}
 	if h.cfg.VLANDouble {
 		// The outer tag of two is an S-VLAN tag, and filtered by its VID too.
-		v |= gmac4reg.EDVLP | gmac4reg.ESVL | gmac4reg.DOVLTC | gmac4reg.EIVLS.Of(gmac4reg.EVLSAlways) | gmac4reg.EIVLRXS
+		v |= gmac4reg.EDVLP | gmac4reg.ESVL | gmac4reg.DOVLTC | gmac4reg.EIVLS.Of(gmac4reg.StripAlways) | gmac4reg.EIVLRXS
 	}
 	return v
 }
@@ -112,7 +116,7 @@ func (h *HW) setVLANs(want vlanState) error {
 		h.vlan.hash = want.hash
 	}
 	if want.tag != h.vlan.tag {
-		gmac4reg.MACVLANTagCtrl.Store(h.csr, want.tag)
+		macVLANTag.Store(h.csr, want.tag)
 		h.vlan.tag = want.tag
 	}
 	if len(h.vlan.vids) == 1 {
@@ -133,14 +137,14 @@ func (h *HW) setVLANs(want vlanState) error {
 func (h *HW) storeVID(i, vid int) error {
 	var data gmac4reg.VLANTagData
 	if vid != vidNone {
-		data = gmac4reg.VLANVEN | gmac4reg.VLANETV | gmac4reg.VLANVID.Of(uint32(vid))
+		data = gmac4reg.VEN | gmac4reg.VETV | gmac4reg.VID.Of(uint32(vid))
 	}
 	h.vlan.vids[i] = vidUnknown
 	gmac4reg.MACVLANTagData.Store(h.csr, data)
-	gmac4reg.MACVLANTagCtrl.Store(h.csr, h.vlan.tag|gmac4reg.VLANOFS.Of(uint32(i))|gmac4reg.VLANOB)
+	macVLANTag.Store(h.csr, h.vlan.tag|gmac4reg.VLANOFS.Of(uint32(i))|gmac4reg.VLANOB)
 	deadline := h.cfg.Clock.Now() + vlanTimeout
 	for wait := 10 * time.Microsecond; ; wait = min(2*wait, time.Millisecond) {
-		v := gmac4reg.MACVLANTagCtrl.Load(h.csr)
+		v := macVLANTag.Load(h.csr)
 		switch {
 		case uint32(v) == mmio.AllOnes:
 			return h.fail("set VLAN filter", "MAC_VLAN_Tag_Ctrl", uint32(v), core.ErrGone)

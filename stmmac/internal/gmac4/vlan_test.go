@@ -52,7 +52,7 @@ func TestVLANTrace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, f := newHW(c.cfg, c.feat)
-			f.SelfClearing(uint32(gmac4reg.MACVLANTagCtrl), uint32(gmac4reg.VLANOB), 2)
+			f.SelfClearing(uint32(macVLANTag), uint32(gmac4reg.VLANOB), 2)
 			h.filter.fresh = false
 			for _, s := range c.steps {
 				f.ResetLog()
@@ -72,7 +72,7 @@ func TestVLANTrace(t *testing.T) {
 // repairs it.
 func TestVLANStuck(t *testing.T) {
 	h, f := newHW(core.Config{}, core.Features{VLANFilters: 4})
-	ctl := uint32(gmac4reg.MACVLANTagCtrl)
+	ctl := uint32(macVLANTag)
 	set := func(target error, vids ...uint16) {
 		t.Helper()
 		f.ResetLog()
