@@ -36,9 +36,10 @@ func flowThresholds(size, frame int) gmac4reg.MTLRxQMode {
 	if size < flowLeast {
 		return 0
 	}
+	// The partner does not know of a small MTU here.
+	frame = max(frame, core.MaxFrameLen(1500))
 	one := roundUp(frame, flowStep)
-	stop := max(roundUp(2*frame+flowReaction, flowStep), flowFirst)
-	stop = max(one, min(stop, (size-2*frame)/flowStep*flowStep), flowFirst)
+	stop := max(one, min(roundUp(2*frame+flowReaction, flowStep), (size-2*frame)/flowStep*flowStep))
 	if size-stop < 2*flowStep {
 		return 0
 	}

@@ -16,8 +16,8 @@ func TestFlowThresholds(t *testing.T) {
 	}{
 		{2048, 1500, 0, 0},
 		{3840, 576, 0, 0},
-		{4096, 576, 2048, 2560 + 512}, // twice 602 and the reaction: 1,716
-		{4096, 1500, 1536, 2560},      // as the stock driver
+		{4096, 576, 1536, 2560},  // others send 1,518 bytes all the same
+		{4096, 1500, 1536, 2560}, // as the stock driver
 		{4096, 2000, 2048, 3072},
 		{4096, 3500, 0, 0},
 		{8192, 1500, 3584, 5120},
@@ -44,8 +44,8 @@ func TestFlowThresholds(t *testing.T) {
 	// two frames and a half has pauses.
 	for size := 256; size <= 256<<10; size += 256 {
 		for mtu := 46; mtu <= 9000; mtu += 37 {
-			frame := core.MaxFrameLen(mtu)
-			v := flowThresholds(size, frame)
+			frame := max(core.MaxFrameLen(mtu), 1526)
+			v := flowThresholds(size, core.MaxFrameLen(mtu))
 			if v&gmac4reg.EHFC == 0 {
 				if v != 0 || size >= flowLeast && 2*size >= 5*frame {
 					t.Fatalf("%d bytes, frames of %d: %#x", size, frame, v)
