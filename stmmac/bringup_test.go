@@ -81,10 +81,8 @@ var linuxOnly = map[string]string{
 	"MAC_Ext_Configuration": "HDSMS belongs to split header, which stays off",
 	"MAC_Ext_Cfg1":          "SPLM belongs to split header, which stays off",
 	"DMA_TBS_Ctrl0":         "launch time is not used",
-	"MAC_VLAN_Tag":          "VLAN filters and stripping are not used",
-	"MAC_VLAN_Hash_Table":   "VLAN filters are not used",
-	"MAC_Rx_Flow_Ctrl":      "pause frames are not used",
-	"MAC_Q0_Tx_Flow_Ctrl":   "pause frames are not used",
+	"MAC_VLAN_Tag":          "tags stay in the frames and no VLAN is filtered",
+	"MAC_VLAN_Hash_Table":   "no VLAN is filtered",
 }
 
 // oursOnly are the registers that this driver writes and the stock one does not.
@@ -111,6 +109,10 @@ var valueDiffers = map[string]string{
 	"MAC_RxQ_Ctrl0":                       "the queue is enabled for DCB and generic traffic; the stock glue leaves the mode at AV",
 	"MAC_Packet_Filter":                   "no multicast filter (HMC)",
 	"MAC_Hash_Table_Reg0":                 "no multicast filter",
+	"MAC_Rx_Flow_Ctrl":                    "no pause frames: the link has not agreed on them",
+	"MAC_Q0_Tx_Flow_Ctrl":                 "no pause frames: the link has not agreed on them",
+	"MMC_Control":                         "the counters are reset; CNTPRST with CNTRST would preset them to almost full where it wins",
+	"MTL_RxQ0_Operation_Mode":             "EHFC and its thresholds: the stock driver sets none for a queue whose mode its glue left at AV",
 	"MTL_TxQ0_Operation_Mode":             "TXQEN is enabled (2), which the glue leaves at AV (1)",
 	"DMA_CH0_Control":                     "no split header",
 	"DMA_CH0_Tx_Control":                  "no TSO",

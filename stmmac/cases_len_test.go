@@ -217,7 +217,9 @@ func newRings(t *testing.T, c ringsConfig) *rings {
 	r.tx.Resume()
 	must(hw.Setup(core.Setup{Rx: mem[:1], Tx: mem[1:], RxSize: c.lay.Size, RxTails: []uint32{r.rx.Tail()}, Addr: []byte{2, 0, 0, 0, 0, 1}}))
 	hw.Start()
-	hw.SetFilter(core.Filter{Promiscuous: true})
+	if _, err := hw.SetFilter(core.Filter{Promiscuous: true}); err != nil {
+		t.Fatal(err)
+	}
 	must(hw.SetLink(core.Link{Up: true, Speed: 1000, FullDuplex: true}))
 	r.base = r.pool.InUse()
 	t.Cleanup(func() {

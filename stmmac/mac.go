@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -44,6 +43,9 @@ type MAC struct {
 	link      Link
 	linkMoved chan struct{} // closed and replaced when the link changes
 	filter    core.Filter
+	filterUse core.FilterUse
+	// filterFull counts how often the filter had no room for what it should do.
+	filterFull uint64
 
 	faults, recoveries atomic.Uint64
 
@@ -67,9 +69,6 @@ func (m *MAC) name() string {
 	}
 	return m.cfg.Name
 }
-
-// HardwareAddr is the MAC's address.
-func (m *MAC) HardwareAddr() net.HardwareAddr { return slices.Clone(m.addr) }
 
 // Features is what the feature registers tell.
 func (m *MAC) Features() Features { return m.feat }
@@ -143,43 +142,6 @@ func (m *MAC) Links(ctx context.Context) iter.Seq[Link] {
 				return
 			case <-m.closing:
 				return
-			}
-		}
-	}
-}
-
-// SetPromiscuous lets all frames in, or only those for the MAC's address and
-// broadcasts, and multicasts if the MAC was opened with WithAllMulticast.
-func (m *MAC) SetPromiscuous(on bool) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed() {
-		return &Error{Op: "set promiscuous", Dev: m.cfg.Name, Err: ErrClosed}
-	}
-	m.filter.Promiscuous = on
-	m.hw.SetFilter(m.filter)
-	return nil
-}
-
-// Counters yields the counts of all queues by name, and those of the MAC: the
-// faults that it met and how often it was rebuilt after one.
-func (m *MAC) Counters() iter.Seq2[string, uint64] {
-	return func(yield func(string, uint64) bool) {
-		if !yield("faults", m.faults.Load()) || !yield("recoveries", m.recoveries.Load()) {
-			return
-		}
-		for i, q := range m.rx {
-			for name, v := range q.Stats().All() {
-				if !yield(fmt.Sprintf("rx%d_%s", i, name), v) {
-					return
-				}
-			}
-		}
-		for i, q := range m.tx {
-			for name, v := range q.Stats().All() {
-				if !yield(fmt.Sprintf("tx%d_%s", i, name), v) {
-					return
-				}
 			}
 		}
 	}
@@ -259,7 +221,9 @@ func (m *MAC) release() error {
 // stop brings the DMA to rest, by a reset of the whole device if the MAC does
 // not obey. A device that is gone accesses nothing.
 func (m *MAC) stop(ctx context.Context) error {
+	m.hw.ReadCounters() // a reset clears them
 	err := m.hw.Stop(ctx)
+	m.hw.ReadCounters()
 	if err == nil || errors.Is(err, ErrGone) {
 		return nil
 	}

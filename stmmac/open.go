@@ -108,7 +108,7 @@ func validate(o *options) error {
 	if hz := o.CSRClock; hz != 0 && (hz < 1_000_000 || hz > 4_096_000_000) {
 		return fmt.Errorf("CSR clock of %d Hz is not in 1 to 4096 MHz: %w", hz, os.ErrInvalid)
 	}
-	if a := o.HardwareAddr; a != nil && !unicast(a) {
+	if a := o.HardwareAddr; a != nil && !core.IsUnicast(a) {
 		return fmt.Errorf("hardware address %v is no unicast address of six bytes: %w", a, os.ErrInvalid)
 	}
 	if r := &o.Recovery; r.Limit < 0 || r.Window < 0 || r.Stall < 0 {
@@ -160,7 +160,7 @@ func (m *MAC) start(ctx context.Context, p Program) error {
 	}
 	if m.addr = m.cfg.HardwareAddr; m.addr == nil {
 		// before the reset, which forgets it
-		if m.addr = m.hw.Addr(); !unicast(m.addr) {
+		if m.addr = m.hw.Addr(); !core.IsUnicast(m.addr) {
 			if m.addr, err = randomAddr(); err != nil {
 				return err
 			}
@@ -200,6 +200,12 @@ func (m *MAC) fits() error {
 		if q.want > q.has {
 			return fmt.Errorf("%d %s, and the device has %d: %w", q.want, q.what, q.has, os.ErrInvalid)
 		}
+	}
+	if err := c.Queues.Check(c.RxQueues, c.TxQueues, f); err != nil {
+		return err
+	}
+	if err := fitsVLAN(c, f); err != nil {
+		return err
 	}
 	return m.fitsMTU(c.MTU)
 }
@@ -241,13 +247,6 @@ func (m *MAC) reaches(what string, end uint64) error {
 		return fmt.Errorf("%s is mapped up to %#x, and the device has %d address bits: %w", what, end, w, os.ErrInvalid)
 	}
 	return nil
-}
-
-func unicast(a net.HardwareAddr) bool {
-	if len(a) != 6 || a[0]&1 != 0 {
-		return false
-	}
-	return a[0]|a[1]|a[2]|a[3]|a[4]|a[5] != 0
 }
 
 // randomAddr returns a random locally administered unicast address.

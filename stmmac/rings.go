@@ -42,7 +42,11 @@ func (m *MAC) bringUp() error {
 	}
 	m.running = true
 	m.hw.Start()
-	m.hw.SetFilter(m.filter)
+	use, err := m.hw.SetFilter(m.filter)
+	if err != nil {
+		return err
+	}
+	m.noteFilter(use)
 	if err := m.hw.SetLink(m.link); err != nil {
 		return err
 	}

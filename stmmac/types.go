@@ -26,6 +26,16 @@ type (
 	Features = core.Features
 	// Link is the state of the link.
 	Link = core.Link
+	// Filter says which received frames the MAC lets in.
+	Filter = core.Filter
+	// FilterUse says how the device does a Filter.
+	FilterUse = core.FilterUse
+	// Queues says how several queues share the MAC.
+	Queues = core.Queues
+	// TxSched is how the MAC chooses between transmit queues.
+	TxSched = core.TxSched
+	// RxArb is how the MAC chooses between receive queues.
+	RxArb = core.RxArb
 	// RxStats counts what a receive queue did.
 	RxStats = core.RxStats
 	// TxStats counts what a transmit queue did.
@@ -42,6 +52,16 @@ const (
 	GMAC   = core.GMAC
 	GMAC4  = core.GMAC4
 	XGMAC  = core.XGMAC
+)
+
+// How the MAC chooses between queues.
+const (
+	TxWRR  = core.TxWRR
+	TxWFQ  = core.TxWFQ
+	TxDWRR = core.TxDWRR
+	TxSP   = core.TxSP
+	RxSP   = core.RxSP
+	RxWSP  = core.RxWSP
 )
 
 // MaxBatch is the largest number of buffers that one call of Recv, Send or

@@ -125,6 +125,7 @@ type Config struct {
 	RxChecksum         bool             // let the device check the checksums of received frames
 	TxChecksum         bool             // let the device insert the checksums that are asked for
 	VLANInsert         bool             // let the device insert the tags that are beside a frame
+	Queues             Queues           // how several queues share the MAC
 	VLANStrip          bool             // let the device remove the VLAN tag and report it
 	VLANDouble         bool             // the inner tag of two too; needs VLANStrip and Features.DoubleVLAN
 	KeepTx             bool             // Send frees nothing; Reap hands finished frames back

@@ -2,7 +2,9 @@ package core
 
 import (
 	"context"
+	"iter"
 	"net"
+	"time"
 
 	"github.com/gostmmac/gostmmac/pagepool"
 )
@@ -78,13 +80,6 @@ type Setup struct {
 	VectorEach bool // RI and TI have vectors of their own
 }
 
-// Filter is which frames the MAC lets in beside those for its own address and
-// broadcasts.
-type Filter struct {
-	Promiscuous  bool // all
-	AllMulticast bool // all multicasts
-}
-
 // Hardware is the register side of a generation. Calls are made by one
 // goroutine at a time except those of Lost, Unmask and Events, which may come
 // from any.
@@ -117,7 +112,26 @@ type Hardware interface {
 	// SetLink sets speed and duplex with the MAC off, and turns it on if the
 	// link is up.
 	SetLink(l Link) error
-	SetFilter(f Filter)
+	// SetFilter changes which frames are let in and says how. Frames that the
+	// filters before and after both let in are not lost. A filter that the device
+	// cannot do is refused and changes nothing; after another error the filter is
+	// unknown until the next call succeeds.
+	SetFilter(f Filter) (FilterUse, error)
+	// SetAddr changes the MAC's own address.
+	SetAddr(a net.HardwareAddr)
+	// ReadCounters adds what the device has counted since the last call.
+	ReadCounters()
+	// Counters yields the sums of all that ReadCounters has read, with the
+	// databook's names. Any goroutine may call it and ReadCounters.
+	Counters() iter.Seq2[string, uint64]
+	// SetRxWatchdog sets how long after a frame whose descriptor does not ask for
+	// an interrupt a receive channel raises one; 0 turns that off. It returns the
+	// time that the device can do.
+	SetRxWatchdog(ch int, d time.Duration) (time.Duration, error)
+	// DivideTxFIFO gives the transmit FIFO to the first n queues in equal parts
+	// and turns the others off: for half duplex, in which only queue 0 sends. It
+	// is called while the transmit channels are stopped and their queues empty.
+	DivideTxFIFO(n int)
 	// StopReceiver turns the receiver off: what it has accepted goes on to memory.
 	StopReceiver()
 	// RxPending says that frames wait in the device for receive channel ch, and

@@ -35,6 +35,10 @@ type HW struct {
 
 	rx, tx int // channels in use
 	ch     [maxQueues]channel
+
+	filter filterState
+	vlan   vlanState
+	mmc    mmcState
 }
 
 // channel is one DMA channel.
@@ -45,6 +49,8 @@ type channel struct {
 	// which dispatchers and waiters both do.
 	mu     sync.Mutex
 	enable gmac4reg.CHInterrupt
+
+	watchdog gmac4reg.RxWatchdog // of the receive interrupt; Setup programs it again
 }
 
 var _ core.Hardware = (*HW)(nil)
@@ -160,18 +166,6 @@ func (h *HW) TxDescs(ch int, m core.RingMemory) core.TxDescs {
 	return &txDescs{h.ring(ch, gmac4reg.DMACHTxDescTailPointer, m)}
 }
 
-// SetFilter implements core.Hardware.
-func (h *HW) SetFilter(f core.Filter) {
-	var v gmac4reg.PacketFilter
-	if f.Promiscuous {
-		v |= gmac4reg.PR
-	}
-	if f.AllMulticast {
-		v |= gmac4reg.PM
-	}
-	gmac4reg.MACPacketFilter.Store(h.csr, v)
-}
-
 // SetLink implements core.Hardware. Speed and duplex change only while the
 // transmitter and receiver are off, and the enables are set in one write with
 // them.
@@ -189,6 +183,7 @@ func (h *HW) SetLink(l core.Link) error {
 		v &^= gmac4reg.TE | gmac4reg.RE
 		gmac4reg.MACConfiguration.Store(h.csr, v)
 	}
+	h.setFlow(l)
 	if !l.Up {
 		return nil
 	}

@@ -40,23 +40,15 @@ func (h *HW) Setup(s core.Setup) error {
 	for i := range h.rx {
 		c := &h.ch[i]
 		gmac4reg.MTLRxQOperationMode.Store(c.mtl, gmac4reg.DISTCPEF|gmac4reg.RSF|
-			gmac4reg.RQS.Of(uint32(h.rxShare()/256-1)))
+			gmac4reg.RQS.Of(uint32(h.rxShare()/256-1))|flowThresholds(h.rxShare(), core.MaxFrameLen(h.cfg.MTU)))
 		gmac4reg.DMACHRxControl.Update(c.regs, gmac4reg.RBSZ.Mask(), gmac4reg.RBSZ.Of(uint32(s.RxSize)))
 	}
 	for i := range h.tx {
-		// Store and forward: in threshold mode an underflow cuts frames.
-		gmac4reg.MTLTxQOperationMode.Store(h.ch[i].mtl, gmac4reg.TSF|gmac4reg.TXQEN.Of(gmac4reg.TXQENEnabled)|
-			gmac4reg.TQS.Of(uint32(h.txShare()/256-1)))
+		gmac4reg.MTLTxQOperationMode.Store(h.ch[i].mtl, txMode(h.txShare()))
 	}
-	if h.feat.MMC {
-		gmac4reg.MMCRxInterruptMask.Store(h.csr, ^uint32(0))
-		gmac4reg.MMCTxInterruptMask.Store(h.csr, ^uint32(0))
-		gmac4reg.MMCIPCInterruptMask.Store(h.csr, ^uint32(0))
-		gmac4reg.MMCControl.Update(h.csr, 0, gmac4reg.MMCControlInit)
-	}
+	h.setupMMC()
 	for i := range s.Rx {
-		// No watchdog: every descriptor has IOC.
-		gmac4reg.DMACHRxWatchdogTimer.Store(h.ch[i].regs, 0)
+		h.storeRxWatchdog(i)
 	}
 	for i, m := range s.Tx {
 		gmac4reg.DMACHTxDescRingLength.Store(h.ch[i].regs, uint32(m.N-1))
@@ -122,10 +114,8 @@ func (h *HW) AddrWidth() int {
 
 // setupMAC programs the address and the MAC core, which stays off.
 func (h *HW) setupMAC(s core.Setup) {
-	a := s.Addr
-	// The pair takes effect with the write of the low half.
-	gmac4reg.MACAddressHigh.Store(h.csr, gmac4reg.AE|gmac4reg.AddressHigh(a[5])<<8|gmac4reg.AddressHigh(a[4]))
-	gmac4reg.MACAddressLow.Store(h.csr, uint32(a[3])<<24|uint32(a[2])<<16|uint32(a[1])<<8|uint32(a[0]))
+	h.SetAddr(s.Addr)
+	h.resetFilter()
 	for i := range max(h.feat.HashBins/32, 2) {
 		gmac4reg.MACHashTable.At(i, 4).Store(h.csr, 0)
 	}
@@ -137,43 +127,19 @@ func (h *HW) setupMAC(s core.Setup) {
 		conf |= gmac4reg.IPC
 	}
 	gmac4reg.MACConfiguration.Update(h.csr, 0, conf)
+	if tags := h.TxOffloads(); tags.Tag {
+		// The tags are those of the descriptors; what the MAC has after a reset is
+		// the tag of the register.
+		gmac4reg.MACVLANIncl.Store(h.csr, gmac4reg.VLTI)
+		if tags.InnerTag {
+			gmac4reg.MACInnerVLANIncl.Store(h.csr, gmac4reg.VLTI)
+		}
+	}
 	if h.cfg.CSRClock != 0 {
 		gmac4reg.MAC1USTicCounter.Store(h.csr, uint32(h.cfg.CSRClock/1_000_000-1))
 	}
 	// No source of the MAC core interrupts: nothing here serves one.
 	gmac4reg.MACInterruptEnable.Store(h.csr, 0)
-}
-
-// setupQueues programs what several queues share.
-func (h *HW) setupQueues() {
-	if h.tx > 1 {
-		for i := range h.tx {
-			gmac4reg.MTLTxQQuantumWeight.Store(h.ch[i].mtl, 0x10)
-		}
-		gmac4reg.MTLOperationMode.Store(h.csr, gmac4reg.SCHALG.Of(gmac4reg.SCHALGWRR))
-	}
-	var dma, enable, priorities [2]uint32
-	for q := range h.rx {
-		dma[q/4] |= uint32(q) << (8 * (q % 4))
-		enable[0] |= gmac4reg.RxQDCB << (2 * q)
-	}
-	gmac4reg.MTLRxQDMAMap0.Store(h.csr, dma[0])
-	if h.rx > 4 {
-		gmac4reg.MTLRxQDMAMap1.Store(h.csr, dma[1])
-	}
-	gmac4reg.MACRxQCtrl0.Store(h.csr, enable[0])
-	if h.rx > 1 {
-		// The eight priorities of IEEE 802.1Q spread over the queues in order;
-		// a priority belongs to one queue. Untagged, control and multicast
-		// frames go to queue 0.
-		for p := range 8 {
-			q := p * h.rx / 8
-			priorities[q/4] |= 1 << (8*(q%4) + p)
-		}
-		gmac4reg.MACRxQCtrl2.Store(h.csr, priorities[0])
-		gmac4reg.MACRxQCtrl3.Store(h.csr, priorities[1])
-		gmac4reg.MACRxQCtrl1.Store(h.csr, 0)
-	}
 }
 
 // rxShare and txShare are the bytes of FIFO that a queue has: the hardware

@@ -55,18 +55,15 @@ func (t *txDescs) Post(first uint32, d []core.TxPost) {
 	giveTx(start, d[k:], uint32(gmac4reg.TxOWN))
 }
 
-// Values of VTIR and IVTIR.
-const tagInsert = 2
-
 // Tag implements core.TxDescs.
 func (t *txDescs) Tag(m *pagepool.Meta) (context core.TxPost, length, own uint32) {
-	d3 := gmac4reg.TxCTXT | gmac4reg.TxVLTV | gmac4reg.TDES3(m.VLAN)
+	d3 := gmac4reg.TxCTXT | gmac4reg.TxVLTV | gmac4reg.TxVT.Of(uint32(m.VLAN))
 	if m.Flags&pagepool.InnerVLANTag != 0 {
-		context.Len = uint32(m.InnerVLAN) << 16 // IVT
-		d3 |= gmac4reg.TxIVLTV | gmac4reg.TxIVTIR.Of(tagInsert)
+		context.Len = uint32(gmac4reg.TxIVT.Of(uint32(m.InnerVLAN)))
+		d3 |= gmac4reg.TxIVLTV | gmac4reg.IVTIR.Of(gmac4reg.TagInsert)
 	}
 	context.Own = uint32(d3)
-	return context, uint32(gmac4reg.VTIR.Of(tagInsert)), 0
+	return context, uint32(gmac4reg.VTIR.Of(gmac4reg.TagInsert)), 0
 }
 
 // Errors implements core.TxDescs.

@@ -64,7 +64,4 @@ const (
 const (
 	TxTCMSSV TDES3 = 1 << 26 // context: MSS valid
 	TxVLTV   TDES3 = 1 << 16 // context: VLAN tag valid
-	TxIVLTV  TDES3 = 1 << 17 // context: inner VLAN tag valid
-
-	TxIVTIR mmio.Field[TDES3] = 0x3 << 18 // context: what becomes of the inner tag
 )
