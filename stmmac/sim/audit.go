@@ -61,8 +61,9 @@ const (
 	// ChecksumMisuse: a checksum asked for that the transmit engine does not insert
 	// or inserts wrong.
 	ChecksumMisuse
-	// VLANMisuse: an inserted tag that no context descriptor gave, or an access to
-	// a VLAN filter while another is under way.
+	// VLANMisuse: an inserted tag that no context descriptor gave, an insertion that
+	// the core is not able or not set up to do, or an access to a VLAN filter while
+	// another is under way.
 	VLANMisuse
 )
 

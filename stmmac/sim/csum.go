@@ -31,6 +31,13 @@ const (
 // byte counts as the upper half of a word.
 func sum16(s uint64, b []byte) uint64 {
 	var c uint64
+	for ; len(b) >= 32; b = b[32:] { // one chain of carries, it decides the speed
+		s, c = bits.Add64(s, binary.BigEndian.Uint64(b), 0)
+		s, c = bits.Add64(s, binary.BigEndian.Uint64(b[8:]), c)
+		s, c = bits.Add64(s, binary.BigEndian.Uint64(b[16:]), c)
+		s, c = bits.Add64(s, binary.BigEndian.Uint64(b[24:]), c)
+		s += c
+	}
 	for ; len(b) >= 8; b = b[8:] {
 		s, c = bits.Add64(s, binary.BigEndian.Uint64(b), 0)
 		s += c

@@ -66,11 +66,6 @@ func (t *txChan) insertChecksums() {
 	}
 
 	t.own()
-	m.checksums++
-	wrong := uint16(0)
-	if n := m.faults.TxChecksumCorrupts; n > 0 && m.checksums%n == 0 {
-		wrong = 0x5555
-	}
 	p = parseIP(t.data[off:], etype)
 	if p.bad {
 		t.coe |= r4.TxES | r4.TxIHE
@@ -80,7 +75,7 @@ func (t *txChan) insertChecksums() {
 		binary.BigEndian.PutUint16(put, 0)
 		v := ^fold16(sum16(0, p.header))
 		if !payload {
-			v ^= wrong
+			v = m.spoilChecksum(v)
 		}
 		binary.BigEndian.PutUint16(put, v)
 	}
@@ -111,7 +106,16 @@ func (t *txChan) insertChecksums() {
 	if v == 0 && pt == r4.PTUDP {
 		v = 0xffff
 	}
-	binary.BigEndian.PutUint16(put, v^wrong)
+	binary.BigEndian.PutUint16(put, m.spoilChecksum(v))
+}
+
+// spoilChecksum is the fault that makes the last checksum of a frame a wrong one.
+func (m *Model) spoilChecksum(v uint16) uint16 {
+	m.checksums++
+	if n := m.faults.TxChecksumCorrupts; n > 0 && m.checksums%n == 0 {
+		v ^= 0x5555
+	}
+	return v
 }
 
 // checksumLimit is the longest frame, in bytes without FCS, that a transmit queue can

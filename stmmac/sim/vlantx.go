@@ -81,6 +81,7 @@ func (e *tagEdit) apply(p, old []byte) []byte {
 func (t *txChan) editHeader() {
 	m := t.m
 	if m.cfg.NoVLANInsert {
+		t.report(VLANMisuse, int(t.cur), "VTIR %d, SAIC %d: the core inserts nothing", t.vtir, t.saic)
 		return
 	}
 	s := &m.mac
@@ -89,6 +90,8 @@ func (t *txChan) editHeader() {
 	double := s.vlan&r4.EDVLP != 0
 	if double {
 		inner = t.edit(innerTag, t.innerReq)
+	} else if t.innerReq != r4.TagNone {
+		t.report(VLANMisuse, int(t.cur), "IVTIR %d without double VLAN processing", t.innerReq)
 	}
 	sa := r4.SARC.Get(s.conf)
 	switch {
