@@ -70,6 +70,11 @@ func (m *Model) control(off uint32, r *register, v uint32) {
 	case uint32(r4.MACMDIOAddress), uint32(r4.MACMDIOData):
 		m.storeMDIO(off, r, v)
 		return
+	case uint32(r4.MACVLANTag), uint32(r4.MACVLANTagData):
+		if m.cfg.VLANFilters > 1 {
+			m.storeVLANTag(off, r, v)
+			return
+		}
 	case uint32(r4.MACConfiguration):
 		m.auditSpeed(r4.Configuration(old), r4.Configuration(now))
 	}
@@ -176,6 +181,9 @@ func (m *Model) loadLocked(off uint32, r *register) uint32 {
 		return 0
 	case uint32(r4.MACMDIOAddress), uint32(r4.MACMDIOData):
 		m.updateMDIO()
+		return m.regs.get(off)
+	case uint32(r4.MACVLANTag), uint32(r4.MACVLANTagData):
+		m.updateVLAN()
 		return m.regs.get(off)
 	}
 	return m.loadMMC(off)

@@ -364,6 +364,7 @@ func (c *rxChan) close(w *words, f *rxFrame, first bool, here int) (done bool) {
 	pl := uint32(length)
 	var context bool
 	if last {
+		d1 = f.meta.check.d1
 		d3 |= f.meta.d3 | r4.RxLD | r4.RxRS2V | m.faults.RxLengthFlags
 		if ic := m.faults.InjectContext; ic.Every > 0 && (f.k+1)%ic.Every == 0 {
 			d1 |= r4.TSA
@@ -372,6 +373,7 @@ func (c *rxChan) close(w *words, f *rxFrame, first bool, here int) (done bool) {
 				c.ctx = rxContext{pending: true, invalid: ic.Invalid, stamp: m.time(), at: m.time() + ic.Delay}
 			}
 		}
+		m.faults.RxChecksumLies.lie(&d1, &d3)
 		if m.faults.InconsistentLength != nil {
 			pl = m.faults.InconsistentLength(pl)
 		}
@@ -538,7 +540,14 @@ func (c *rxChan) fillSlow(addr uint64, p []byte, n int, f *rxFrame) bool {
 func (f *rxFrame) copyTo(p []byte) {
 	n := 0
 	if f.off < f.meta.n {
-		n = copy(p, f.data[f.off:f.meta.n])
+		if cut := f.meta.cut; cut > 0 {
+			if f.off < f.meta.cutAt {
+				n = copy(p, f.data[f.off:f.meta.cutAt])
+			}
+			n += copy(p[n:], f.data[f.off+n+cut:f.meta.n+cut])
+		} else {
+			n = copy(p, f.data[f.off:f.meta.n])
+		}
 	}
 	if n == len(p) {
 		return

@@ -21,6 +21,7 @@ type txChan struct {
 	buf      []byte // frames that do not lie in one piece
 	pad      [minPadded]byte
 	buffer   uint64 // address of the last buffer
+	tags     txTags
 }
 
 // txFrame is the frame that a channel is gathering or sending.
@@ -34,6 +35,11 @@ type txFrame struct {
 	length  int // sum of the buffers
 	field   int // length field of the first descriptor
 	cpc     uint32
+
+	cic, vtir, saic uint32
+	innerReq        uint32   // what a context descriptor asks for the inner tag
+	edited          bool     // the MAC changed its header
+	coe             r4.TDES3 // status of the checksum engine
 }
 
 // Values of CPC.
@@ -53,6 +59,7 @@ func (t *txChan) reset() {
 	t.txFrame = txFrame{}
 	t.stopping, t.flushing, t.told = false, false, false
 	t.buffer = 0
+	t.tags = txTags{}
 }
 
 // control takes over a change of the start bit.
@@ -176,6 +183,8 @@ func (t *txChan) take() bool {
 			t.events |= r4.CDE
 			t.report(ContextInFrame, int(t.cur), "%08x", *w)
 			t.drop = t.inFrame
+		} else {
+			t.takeContext(d2, d3)
 		}
 		return t.writeBack(&words{3: uint32(d3 & r4.TxCTXT)})
 	}
@@ -184,11 +193,13 @@ func (t *txChan) take() bool {
 		if t.inFrame {
 			t.report(ChainBroken, int(t.cur), "FD inside a frame of %d bytes so far", t.length)
 		}
-		t.txFrame = txFrame{inFrame: true, field: int(r4.TxFL.Get(d3)), cpc: r4.CPC.Get(d3)}
+		t.txFrame = txFrame{inFrame: true, field: int(r4.TxFL.Get(d3)), cpc: r4.CPC.Get(d3),
+			cic: r4.CIC.Get(d3), vtir: r4.VTIR.Get(d2), saic: r4.SAIC.Get(d3), innerReq: t.tags.innerReq}
+		t.tags.innerReq = r4.TagNone
 	case !t.inFrame:
 		t.report(ChainBroken, int(t.cur), "no FD")
 		t.txFrame = txFrame{inFrame: true, drop: true}
-	case d3&(r4.CPC.Mask()|r4.SAIC.Mask()|r4.CIC.Mask()|r4.TxTSE) != 0 || d2&r4.TTSE != 0:
+	case d3&(r4.CPC.Mask()|r4.SAIC.Mask()|r4.CIC.Mask()|r4.TxTSE) != 0 || d2&(r4.TTSE|r4.VTIR.Mask()) != 0:
 		t.report(FirstOnlyBits, int(t.cur), "word 2 %#08x, word 3 %#08x", w[2], w[3])
 	}
 
@@ -215,6 +226,14 @@ func (t *txChan) take() bool {
 	t.held = true
 	if !m.audit.off && !t.drop {
 		t.auditFrame()
+	}
+	if !t.drop && len(t.data) > 0 {
+		if t.cic != r4.CICNone {
+			t.insertChecksums()
+		}
+		if m.mac.tags.edits || t.vtir|t.saic|t.innerReq != 0 {
+			t.editHeader()
+		}
 	}
 	return true
 }
@@ -315,7 +334,7 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		}
 		own := data[len(data)-fcsLen:]
 		data = data[:len(data)-fcsLen]
-		bad = t.cpc == cpcNone && fcs(data) != [fcsLen]byte(own)
+		bad = t.cpc == cpcNone && !t.edited && fcs(data) != [fcsLen]byte(own)
 	}
 	if len(data)+fcsLen > m.mac.jabber {
 		data, bad = data[:m.mac.jabber-fcsLen], true
@@ -341,7 +360,7 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		m.stats.TxFrames++
 		m.stats.TxBytes += uint64(len(data))
 	}
-	return status, true
+	return status | t.coe, true
 }
 
 // finish gives the last descriptor of the frame back.

@@ -72,6 +72,18 @@ type Faults struct {
 	// ThresholdCorrupts changes a byte of frames that are longer than the
 	// threshold of a queue that does not store and forward; the FCS on the wire is right.
 	ThresholdCorrupts bool
+	// TxChecksumCorrupts makes the transmit checksum engine insert a wrong checksum
+	// in every TxChecksumCorrupts-th frame (D37); 0 is none.
+	TxChecksumCorrupts uint64
+	// TxChecksumMissing is a core whose feature register tells of a transmit
+	// checksum engine that is not there: frames leave as they are (D37).
+	TxChecksumMissing bool
+	// TxChecksumLimit is the longest frame, in bytes without FCS, into which the
+	// engine inserts checksums; longer ones leave as they are, and no status bit
+	// tells of it (D38). 0 is no such limit.
+	TxChecksumLimit int
+	// RxChecksumLies makes the status of the receive checksum engine mislead (D42).
+	RxChecksumLies RxChecksumLies
 }
 
 // MiddleLength is what a core leaves in the length field of a receive

@@ -12,6 +12,7 @@ type macState struct {
 	conf    r4.Configuration
 	filter  r4.PacketFilter
 	vlan    r4.VLANTag
+	tags    vlanState
 	slots   [perfectFilters]perfect
 	entries []perfect // those of slots that are enabled
 	hash    [r4.HashWords]uint32
@@ -31,7 +32,7 @@ func (m *Model) derive() {
 	s := &m.mac
 	s.conf = r4.Configuration(m.regs.get(uint32(r4.MACConfiguration)))
 	s.filter = r4.PacketFilter(m.regs.get(uint32(r4.MACPacketFilter)))
-	s.vlan = r4.VLANTag(m.regs.get(uint32(r4.MACVLANTag)))
+	m.deriveVLAN()
 	s.bins = m.cfg.HashBins
 	for i := range m.cfg.HashBins / 32 {
 		s.hash[i] = m.regs.get(uint32(r4.MACHashTable.At(i, 4)))
@@ -99,13 +100,16 @@ func (m *Model) derive() {
 
 // rxMeta is what the MAC says of a received frame.
 type rxMeta struct {
-	d0    uint32   // outer VLAN tag
+	d0    uint32   // VLAN tags
+	check rxCheck  // of the checksum engine
 	d2    r4.RDES2 // filter status
 	d3    r4.RDES3 // length/type and error bits, RS0V
 	n     int      // bytes that go to memory, without FCS
-	wire  int      // bytes on the wire, with FCS
-	fcs   int      // bytes of the FCS that go to memory behind them
-	bad   bool     // the FCS is wrong
+	cutAt int      // place and length of the tags that do not go there
+	cut   int
+	wire  int  // bytes on the wire, with FCS
+	fcs   int  // bytes of the FCS that go to memory behind them
+	bad   bool // the FCS is wrong
 	queue uint8
 	ch    uint8
 	class uint8 // of the destination
@@ -121,7 +125,9 @@ const (
 	classBroadcast
 )
 
-// rxErrors are the bits that ES sums up (databook: RDES3, ES).
+// rxErrors are the bits that ES sums up (databook: RDES3, ES). The errors of the
+// checksum engine, IPHE and IPCE, are not among them (databook: RDES1, IPCE): a frame
+// that has no others goes to software with ES clear.
 const rxErrors = r4.RxDE | r4.RxRE | r4.RxOE | r4.RxRWT | r4.RxGP | r4.RxCE
 
 // rxFate is what becomes of a frame.
@@ -191,19 +197,18 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 			pass = true
 		}
 	}
-	if tagged && s.filter&r4.VTFE != 0 {
-		if s.filterVLAN(tag) {
-			f.d2 |= r4.VF
-		} else {
-			pass = false
-		}
+	var vlan vlanFate
+	if tagged {
+		vlan = m.filterVLAN(data)
+		f.d2 |= vlan.status
+		pass = pass && (!vlan.fails || s.filter&r4.VTFE == 0)
 	}
 	if !pass && s.filter&r4.RA == 0 {
 		return fateFiltered
 	}
 	f.d3 = r4.RxLT.Of(lt)
-	if tagged && s.vlan&r4.EVLRXS != 0 {
-		f.d0, f.d3 = tag, f.d3|r4.RxRS0V
+	if tagged {
+		s.stripVLAN(&vlan, f)
 	}
 
 	f.queue, f.ch = s.queue(data, lt, tagged, tag>>13, f.class), 0
@@ -214,6 +219,9 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 	f.ch = q.channel
 	if q.dynamic {
 		f.ch = daChannel
+		if vlan.routed {
+			f.ch = vlan.channel
+		}
 	}
 
 	if f.wire > giant {
@@ -234,8 +242,13 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 	case lt != ltLength && s.conf&r4.CST != 0:
 		f.fcs = 0
 	}
+	if s.conf&r4.IPC != 0 {
+		f.check = s.checkRx(data[:min(f.n, len(data))])
+		f.d3 |= r4.RxRS1V
+	}
+	f.n -= f.cut
 	drop := !q.fep && f.d3&(r4.RxCE|r4.RxRWT|r4.RxRE|r4.RxOE|r4.RxDE) != 0 ||
-		f.wire < minWire && !q.fup && !bad
+		f.wire < minWire && !q.fup && !bad || q.dropsChecksum(&f.check)
 	if drop && (q.storeForward || f.wire < q.threshold) {
 		return fateError
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+	r4 "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 )
 
 // DMA is how a model reaches the memory of its host. Window may be called by
@@ -55,6 +56,7 @@ type Model struct {
 	rxStrict   bool // higher queues first
 	stats      Stats
 	rxSeen     uint64 // frames that reached a channel, what faults count
+	checksums  uint64 // frames that the transmit checksum engine changed, likewise
 	mdioDone   time.Duration
 	now        time.Duration // when the step began
 	nowValid   bool
@@ -121,6 +123,9 @@ func NewModel(cfg Config, dma DMA, irq func(vector int), w Wire) (*Model, error)
 	}
 	for c := range m.rx {
 		m.rx[c].init(m, false, c)
+	}
+	if cfg.VLANFilters > 1 {
+		m.mac.tags.filters = make([]r4.VLANTagData, cfg.VLANFilters)
 	}
 	m.lines.init(&m.cfg)
 	m.audit.off = cfg.NoAudit

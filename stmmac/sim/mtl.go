@@ -30,6 +30,7 @@ type rxQueue struct {
 	dynamic      bool // the channel comes from the address that matched
 	storeForward bool
 	fep, fup     bool
+	tcpEF        bool // DIS_TCP_EF
 	threshold    int
 	size         int // bytes
 	used         int
@@ -45,6 +46,7 @@ var rxThresholds = [4]int{64, 32, 96, 128}
 func (q *rxQueue) mode(v r4.MTLRxQMode) {
 	q.storeForward = v&r4.RSF != 0
 	q.fep, q.fup = v&r4.FEP != 0, v&r4.FUP != 0
+	q.tcpEF = v&r4.DISTCPEF != 0
 	q.threshold = rxThresholds[r4.RTC.Get(v)]
 	q.size = int(r4.RQS.Get(v)+1) * 256
 }

@@ -58,8 +58,15 @@ const halfDuplexBits r4.Configuration = 0x0d7c
 
 func (b *regMapper) mac() {
 	c := &b.m.cfg
-	add(b, r4.MACConfiguration, loadPlain, storeLocked, halfDuplexBits|r4.RE|r4.TE|r4.DCRS|r4.LM|r4.DM|r4.FES|r4.PS|
-		r4.JE|r4.JD|r4.BE|r4.WD|r4.ACS|r4.CST|r4.S2KP|r4.GPSLCE|r4.IPG.Mask(), 0)
+	conf := halfDuplexBits | r4.RE | r4.TE | r4.DCRS | r4.LM | r4.DM | r4.FES | r4.PS |
+		r4.JE | r4.JD | r4.BE | r4.WD | r4.ACS | r4.CST | r4.S2KP | r4.GPSLCE | r4.IPG.Mask()
+	if !c.NoRxChecksum {
+		conf |= r4.IPC
+	}
+	if !c.NoVLANInsert {
+		conf |= r4.SARC.Mask()
+	}
+	add(b, r4.MACConfiguration, loadPlain, storeLocked, conf, 0)
 	add(b, r4.MACExtConfiguration, loadPlain, storeLocked, r4.ExtGPSL|1<<24|0x1f<<25, 0)
 	add(b, r4.MACPacketFilter, loadPlain, storeLocked, r4.PR|r4.HUC|r4.HMC|r4.DAIF|r4.PM|r4.DBF|r4.PCF.Mask()|
 		r4.SAIF|r4.SAF|r4.HPF|r4.VTFE|r4.RA, 0)
@@ -67,7 +74,7 @@ func (b *regMapper) mac() {
 	for i := range c.HashBins / 32 {
 		add(b, r4.MACHashTable.At(i, 4), loadPlain, storeLocked, ^uint32(0), 0)
 	}
-	add(b, r4.MACVLANTag, loadPlain, storeLocked, uint32(r4.VL.Mask()|r4.ETV|r4.VTIM|r4.ESVL|r4.EVLRXS), 0)
+	b.vlan()
 	for q := range c.TxQueues {
 		add(b, r4.MACQxTxFlow.At(q, 4), loadPlain, storePlain, r4.PT.Mask()|r4.TFE|0xf0, 0)
 	}
@@ -121,12 +128,56 @@ func (b *regMapper) features() {
 	if c.RxQueues > 1 || c.TxQueues > 1 {
 		f1 |= r4.DCBEN
 	}
-	add(b, r4.MACHWFeature0, loadPlain, storeIgnored, 0, r4.MIISEL|r4.GMIISEL|r4.HDSEL|r4.SMASEL|r4.MMCSEL|
-		r4.ADDMACADRSEL.Of(r4.MaxAdditional))
+	f0 := r4.MIISEL | r4.GMIISEL | r4.HDSEL | r4.SMASEL | r4.MMCSEL | r4.ADDMACADRSEL.Of(r4.MaxAdditional)
+	f3 := r4.NRVF.Of(uint32(nrvf(c.VLANFilters)))
+	for _, f := range []struct {
+		lacks bool
+		bit   r4.HWFeature0
+	}{{c.NoRxChecksum, r4.RXCOESEL}, {c.NoTxChecksum, r4.TXCOESEL}, {c.NoVLANInsert, r4.SAVLANINS}, {c.NoVLANHash, r4.VLHASH}} {
+		if !f.lacks {
+			f0 |= f.bit
+		}
+	}
+	if !c.NoDoubleVLAN {
+		f3 |= r4.DVLAN
+	}
+	add(b, r4.MACHWFeature0, loadPlain, storeIgnored, 0, f0)
 	add(b, r4.MACHWFeature1, loadPlain, storeIgnored, 0, f1)
 	rx, tx := uint32(c.RxQueues-1), uint32(c.TxQueues-1)
 	add(b, r4.MACHWFeature2, loadPlain, storeIgnored, 0, r4.RXQCNT.Of(rx)|r4.TXQCNT.Of(tx)|r4.RXCHCNT.Of(rx)|r4.TXCHCNT.Of(tx))
-	add(b, r4.MACHWFeature3, loadPlain, storeIgnored, 0, 0)
+	add(b, r4.MACHWFeature3, loadPlain, storeIgnored, 0, f3)
+}
+
+// vlan are the VLAN registers. A core with several filters has their number and the
+// bits that start an access where one with a single filter has its tag.
+func (b *regMapper) vlan() {
+	c := &b.m.cfg
+	tag := r4.ETV | r4.VTIM | r4.ESVL | r4.ERSVLM | r4.DOVLTC | r4.EVLS.Mask() | r4.EVLRXS
+	if !c.NoVLANHash {
+		tag |= r4.VTHM
+		add(b, r4.MACVLANHash, loadPlain, storeLocked, 0xffff, 0)
+	}
+	if !c.NoDoubleVLAN {
+		tag |= r4.EDVLP | r4.ERIVLT | r4.EIVLS.Mask() | r4.EIVLRXS
+	}
+	if c.VLANFilters == 1 {
+		add(b, r4.MACVLANTag, loadPlain, storeLocked, uint32(tag|r4.VL.Mask()), 0)
+	} else {
+		data := r4.VID.Mask() | r4.VEN | r4.VETV | r4.VDOVLTC | r4.VERSVLM | r4.DMACHEN | r4.DMACHN.Mask()
+		if !c.NoDoubleVLAN {
+			data |= r4.VERIVLT
+		}
+		add(b, r4.MACVLANTag, loadLocked, storeLocked, uint32(tag|r4.VLANOB|r4.VLANCT|r4.VLANOFS.Mask()), 0)
+		add(b, r4.MACVLANTagData, loadLocked, storeLocked, data, 0)
+	}
+	if c.NoVLANInsert {
+		return
+	}
+	incl := r4.VLT.Mask() | r4.VLC.Mask() | r4.VLP | r4.CSVL | r4.VLTI
+	add(b, r4.MACVLANIncl, loadPlain, storeLocked, incl, 0)
+	if !c.NoDoubleVLAN {
+		add(b, r4.MACInnerVLANIncl, loadPlain, storeLocked, incl, 0)
+	}
 }
 
 func (b *regMapper) mmc() {
@@ -142,6 +193,16 @@ func (b *regMapper) mmc() {
 	}
 	for i := range mmcRxCount {
 		add(b, mmio.Reg[uint32](r4.MMCRxFirst).At(i, 4), loadLocked, storeIgnored, 0, 0)
+	}
+	if b.m.cfg.NoRxChecksum {
+		return
+	}
+	const ipc = uint32(1)<<r4.IPCCount - 1
+	add(b, r4.MMCIPCInterruptMask, loadPlain, storeLine, ipc|ipc<<16, 0)
+	add(b, r4.MMCIPCInterrupt, loadPlain, storeIgnored, 0, 0)
+	for i := range r4.IPCCount {
+		add(b, mmio.Reg[uint32](r4.MMCIPCFirst).At(i, 4), loadLocked, storeIgnored, 0, 0)
+		add(b, mmio.Reg[uint32](r4.MMCIPCFirst+r4.IPCOctets).At(i, 4), loadLocked, storeIgnored, 0, 0)
 	}
 }
 

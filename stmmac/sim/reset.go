@@ -58,6 +58,7 @@ func (m *Model) applyReset() {
 	m.biteReset()
 	m.eame = false
 	m.mdioDone = 0
+	m.resetVLAN()
 	for q := range m.rxq {
 		m.rxq[q].mode(0)
 	}
