@@ -49,12 +49,12 @@ type Model struct {
 	hasHeld    bool
 	direct     rxFrame // the frame that passes through without waiting
 	scratch    []byte
-	txNext     int // channel that the round-robin scheduler looks at first
+	sched      scheduler
+	flow       flowState
 	eame       bool
-	schedSP    bool
-	rxStrict   bool // higher queues first
 	stats      Stats
 	rxSeen     uint64 // frames that reached a channel, what faults count
+	halfSent   uint64 // frames sent in half duplex, the same
 	mdioDone   time.Duration
 	now        time.Duration // when the step began
 	nowValid   bool
@@ -201,6 +201,7 @@ func (m *Model) publishFaults() {
 	} else {
 		m.onStatusLoad.Store(nil)
 	}
+	m.applyStalls()
 }
 
 // SetClockGated stops or starts the clocks that the PHY gives the MAC.
@@ -221,7 +222,8 @@ func (m *Model) Step(budget int) int {
 	m.nowValid = false
 	done := 0
 	for done < budget && !m.closed && !m.resetting.Load() {
-		n := m.stepTx(min(slice, budget-done))
+		n := m.stepFlow()
+		n += m.stepTx(min(slice, budget-done-n))
 		n += m.stepRx(min(slice, budget-done-n))
 		if n == 0 {
 			break
