@@ -9,10 +9,10 @@ import (
 // makes the order of frames independent of how much work a step may do.
 type scheduler struct {
 	alg    uint32
-	queue  int  // whose turn it is
-	left   int  // WRR: frames of the turn
-	opened bool // DWRR: the queue had its quantum in this turn
-	vtime  uint64
+	queue  int    // whose turn it is
+	left   int    // WRR: frames of the turn
+	opened bool   // DWRR: the queue had its quantum in this turn
+	vtime  uint64 // WFQ: virtual time
 
 	rxStrict bool // higher queues first
 	rxQueue  int
@@ -24,7 +24,8 @@ type txSched struct {
 	weight  int    // WRR: frames in a turn; WFQ: factor of the length
 	quantum uint64 // DWRR: bytes for each turn
 	deficit uint64 // DWRR: bytes that it may send
-	finish  uint64 // WFQ: virtual time at which its last frame ended
+	finish  uint64 // WFQ: virtual time at which its frame, or the last, ends
+	tagged  bool   // WFQ: finish is that of the frame in the queue
 }
 
 // deriveSched takes over the registers of the schedulers.
@@ -141,8 +142,15 @@ func (m *Model) stepByBytes(budget int) (used int) {
 	for used < budget {
 		for c := range m.tx {
 			t := &m.tx[c]
-			if !t.held && t.look() {
-				used += t.load(budget - used)
+			if !t.held {
+				t.sched.tagged = false
+				if t.look() {
+					used += t.load(budget - used)
+				}
+			}
+			if t.held && !t.sched.tagged {
+				t.sched.tagged = true
+				t.sched.finish = max(t.sched.finish, m.sched.vtime) + uint64(t.sched.weight)*uint64(t.length)
 			}
 		}
 		if used >= budget {
@@ -185,23 +193,20 @@ func (m *Model) pickByBytes() *txChan {
 	return m.pickDeficit()
 }
 
-// pickFair chooses the frame that ends first in virtual time, the factor times the
-// length behind the last frame of its queue or the present; among equals the lowest
-// queue.
+// pickFair chooses the frame that ends first in virtual time; among equals the lowest
+// queue. A frame ends its factor times its length behind the last one of its queue,
+// or behind the time at which it came to the head of the queue, the end of the frame
+// that was sent then (self-clocked fair queueing).
 func (m *Model) pickFair() (best *txChan) {
 	first := ^uint64(0)
 	for c := range m.tx {
 		if t := &m.tx[c]; t.waits() {
-			if f := t.finishTime(); f < first {
-				best, first = t, f
+			if t.sched.finish < first {
+				best, first = t, t.sched.finish
 			}
 		}
 	}
 	return best
-}
-
-func (t *txChan) finishTime() uint64 {
-	return max(t.sched.finish, t.m.sched.vtime) + uint64(t.sched.weight)*uint64(t.length)
 }
 
 // pickDeficit is deficit round robin: at its turn a queue gets its quantum, and
@@ -244,8 +249,7 @@ func (m *Model) pickDeficit() *txChan {
 // charge accounts for a frame of n bytes that a queue sent.
 func (s *scheduler) charge(t *txChan, n uint64) {
 	if s.alg == r4.SCHALGWFQ {
-		t.sched.finish = max(t.sched.finish, s.vtime) + uint64(t.sched.weight)*n
-		s.vtime = t.sched.finish
+		s.vtime, t.sched.tagged = t.sched.finish, false
 		return
 	}
 	t.sched.deficit -= min(n, t.sched.deficit)
