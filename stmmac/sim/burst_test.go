@@ -38,6 +38,11 @@ func TestBurstIsTheSame(t *testing.T) {
 			f := frameTo(dst, size, byte(size))
 			etype := uint16(pick(name+"type", 0x800, 0x800, 0x800, typeVLAN, typeARP, typeControl, 46, typeSlow))
 			binary.BigEndian.PutUint16(f[12:], etype)
+			if etype == typeControl { // PAUSE, for a round or two
+				copy(f, pauseDst[:])
+				binary.BigEndian.PutUint16(f[14:], opPause)
+				binary.BigEndian.PutUint16(f[16:], 3)
+			}
 			return f
 		}
 		var rounds []round
@@ -67,6 +72,7 @@ func TestBurstIsTheSame(t *testing.T) {
 			r4.MTLRxQOperationMode.Store(g.mtl(1), r4.RSF|r4.RQS.Of(7))
 			r4.MACPacketFilter.Store(g.r, filter)
 			r4.DMACHRxWatchdogTimer.Store(g.ch(0), 0x40)
+			r4.MACRxFlow.Store(g.r, r4.RFE)
 			g.run()
 			r4.MACConfiguration.Update(g.r, 0, conf)
 			r4.DMACHInterruptEnable.Store(g.ch(0), r4.NIE|r4.AIE|r4.RIE|r4.TIE|r4.RBUE)

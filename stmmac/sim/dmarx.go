@@ -98,7 +98,7 @@ func (c *rxChan) state() uint32 {
 		return rxTransferring
 	case !c.run:
 		return rxStopped
-	case c.suspended:
+	case c.suspended && !c.stalled:
 		return rxSuspended
 	}
 	return rxWaiting

@@ -87,7 +87,7 @@ func (t *txChan) state() uint32 {
 		return txStopped
 	case t.held:
 		return txWaiting
-	case t.suspended:
+	case t.suspended && !t.stalled:
 		return txSuspended
 	}
 	return txReading

@@ -10,15 +10,19 @@
 //
 // What is modelled: the register file with its reset values and masks, software
 // reset, DMA channels with descriptor lists, tails and both buffers, the receive
-// FIFO and its queues, routing and filters, frame length rules, loopback, interrupt
-// lines and the receive watchdog, MMC counters, and the management interface
-// without a PHY. What is not: timestamps, checksum offload, segmentation, split
-// header, tag stripping and insertion, pause frames, collisions, energy saving; the
-// feature registers say so, and their control bits read as 0.
+// FIFO and its queues, arbitration between the transmit queues (strict, round robin by
+// frames or bytes, fair) and between the receive queues, routing and filters, frame
+// length rules, PAUSE both ways in full duplex, loopback, interrupt lines and the
+// receive watchdog, MMC counters, and the management interface without a PHY.
+// Half duplex has collisions where a fault asks for them and no back pressure. What
+// is not: timestamps, checksum offload, segmentation, split header, tag stripping and
+// insertion, priority flow control, credit-based shaping, frame preemption, energy
+// saving; the feature registers say so, and their control bits read as 0.
 //
 // Sources: DWC Ethernet QoS databook, for the registers chapter and the descriptor
 // chapter; Linux drivers/net/ethernet/stmicro/stmmac (dwmac4*.h) for their places;
 // IEEE 802.3 and 802.1Q for frames. The package imports barrier, mmio,
 // stmmac/internal/core and stmmac/internal/regs. Start reading at [Config], then
-// model.go; dmatx.go and dmarx.go are the data path.
+// model.go; dmatx.go and dmarx.go are the data path, sched.go, route.go and flow.go what
+// stands between the queues and the wire.
 package sim

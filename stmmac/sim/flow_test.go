@@ -72,8 +72,8 @@ func TestPauseReceived(t *testing.T) {
 			return f
 		}(), false, 0, false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			g := newRig(t)
+		test := func(t *testing.T, quiet bool) {
+			g := newRig(t, withConfig(func(c *Config) { c.NoAudit = quiet }))
 			g.open()
 			g.link(c.conf)
 			r4.MACPacketFilter.Store(g.r, c.filter)
@@ -111,7 +111,9 @@ func TestPauseReceived(t *testing.T) {
 				t.Errorf("%d PAUSE counted, want %d", got, n)
 			}
 			g.clean()
-		})
+		}
+		t.Run(c.name, func(t *testing.T) { test(t, false) })
+		t.Run(c.name+" with bursts", func(t *testing.T) { test(t, true) })
 	}
 }
 
@@ -438,6 +440,28 @@ func TestPauseBetweenTwo(t *testing.T) {
 		a.clean()
 		b.clean()
 	}
+}
+
+// TestPauseElastic: on a wire that waits nothing is lost, with PAUSE or without, and
+// the MAC sends it all the same.
+func TestPauseElastic(t *testing.T) {
+	g := congested(t, 4096, r4.TFE|r4.PT.Of(100), 1, 3)
+	g.w.elastic = true
+	const frames = 30
+	for k := range frames {
+		g.w.inject(testFrame(504, byte(k)))
+	}
+	g.step()
+	g.wantPause(100)
+	g.post(frames)
+	g.step()
+	for k := range frames {
+		g.mustRecv(testFrame(504, byte(k)))
+	}
+	if s := g.d.Stats(); s.RxOverflow != 0 {
+		t.Errorf("%+v", s)
+	}
+	g.clean()
 }
 
 // TestPauseGoroutine: the timer ends a pause of a model that runs by itself.

@@ -40,6 +40,7 @@ type Model struct {
 
 	mu         sync.Mutex // engines, the registers that steer them, counters
 	faults     Faults
+	refused    bool // the last access failed by the BusError fault
 	mac        macState
 	tx         []txChan
 	rx         []rxChan

@@ -52,8 +52,8 @@ func (m *Model) buildRegs() error {
 // perfectFilters is the number of MAC addresses, all that ADDMACADRSEL can tell.
 const perfectFilters = 1 + r4.MaxAdditional
 
-// halfDuplexBits of MAC_Configuration (PRELEN, DC, BL, DR, DO, ECRSFD) are kept
-// and have no effect: the wires of this package have no collisions.
+// halfDuplexBits of MAC_Configuration (PRELEN, DC, BL, DR, DO, ECRSFD) are kept. Only
+// DR has an effect: the wires of this package have no collisions but those of a fault.
 const halfDuplexBits r4.Configuration = 0x0d7c
 
 func (b *regMapper) mac() {

@@ -229,7 +229,7 @@ func (r *ring) fatal(code uint32) {
 
 // reportAccess tells the audit of an access that failed because of its address.
 func (r *ring) reportAccess(addr uint64, n int) {
-	if r.m.faults.BusError == nil || !r.m.faults.BusError(addr, n, !r.tx) {
+	if !r.m.refused {
 		r.report(DMAOutside, int(r.cur), "%d bytes at %#x", n, addr)
 	}
 }
@@ -379,7 +379,7 @@ func (r *ring) readDesc(i uint32) (w words, ok bool) {
 		return w, true
 	}
 	var b [r4.DescSize]byte
-	if r.m.readDMA(addr, b[:]) != nil {
+	if r.m.readMapped(addr, b[:]) != nil {
 		r.reportAccess(addr, r4.DescSize)
 		return w, false
 	}
@@ -420,7 +420,7 @@ func (r *ring) writeDesc(w *words) bool {
 	for k, v := range w {
 		binary.LittleEndian.PutUint32(b[4*k:], v)
 	}
-	if !r.tx && r.m.writeDMA(addr, b[:12]) != nil {
+	if !r.tx && r.m.writeMapped(addr, b[:12]) != nil {
 		return false
 	}
 	if p := r.window(); p != nil {
@@ -429,7 +429,7 @@ func (r *ring) writeDesc(w *words) bool {
 		barrier.StoreOwn(&d[3], le32(w[3]))
 		return true
 	}
-	return r.m.writeDMA(addr+12, b[12:]) == nil
+	return r.m.writeMapped(addr+12, b[12:]) == nil
 }
 
 func (r *ring) next() {
