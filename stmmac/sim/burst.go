@@ -18,7 +18,8 @@ import (
 func (f *Faults) plain() bool {
 	return !f.ScribbleWriteBack && !f.Prefetch.On && !f.WholeBusWords && !f.ClockGated && f.Overflow.Mode == OverflowNone &&
 		f.InjectContext.Every == 0 && !f.TxNeverCompletes && !f.HalfDuplexQueue0Only && !f.SingleTxTwice && f.BusError == nil &&
-		f.RxError == nil && f.RxChecksumLies == RxChecksumHonest && f.InconsistentLength == nil && f.RxLengthFlags == 0 && !f.ThresholdCorrupts
+		f.RxError == nil && f.LinkLoss == nil && f.Collide == nil && f.CollideLate == nil && f.RxChecksumLies == RxChecksumHonest &&
+		f.InconsistentLength == nil && f.RxLengthFlags == 0 && !f.ThresholdCorrupts
 }
 
 // burstCount adds up what the counters get at the end of a burst.
@@ -107,7 +108,7 @@ func (r *ring) release(list unsafe.Pointer, w3 []uint32) {
 func (t *txChan) burst(budget int) (used int) {
 	m := t.m
 	if !m.quick || !t.run || t.suspended || t.held || t.inFrame || t.stopping || t.flushing || !t.enabled ||
-		m.mac.conf&(r4.TE|r4.LM) != r4.TE || m.mac.tags.edits || t.tags.innerReq != 0 {
+		m.mac.conf&(r4.TE|r4.LM|r4.DM) != r4.TE|r4.DM || m.flow.until != 0 || m.mac.tags.edits || t.tags.innerReq != 0 {
 		return 0
 	}
 	list := t.window()

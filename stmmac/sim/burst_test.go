@@ -49,6 +49,11 @@ func TestBurstIsTheSame(t *testing.T) {
 				copy(p, dst[:])
 				return p
 			}
+			if etype == typeControl { // PAUSE, for a round or two
+				copy(f, pauseDst[:])
+				binary.BigEndian.PutUint16(f[14:], opPause)
+				binary.BigEndian.PutUint16(f[16:], 3)
+			}
 			return f
 		}
 		var rounds []round
@@ -83,6 +88,7 @@ func TestBurstIsTheSame(t *testing.T) {
 				r4.MTLRxQOperationMode.Update(g.mtl(0), 0, r4.DISTCPEF)
 			}
 			r4.MACVLANIncl.Store(g.r, incl)
+			r4.MACRxFlow.Store(g.r, r4.RFE)
 			g.run()
 			r4.MACConfiguration.Update(g.r, 0, conf)
 			r4.DMACHInterruptEnable.Store(g.ch(0), r4.NIE|r4.AIE|r4.RIE|r4.TIE|r4.RBUE)

@@ -94,9 +94,11 @@ func (c *rxChan) watchdog(m *Model) {
 // state is RPSx of DMA_Debug_Status.
 func (c *rxChan) state() uint32 {
 	switch {
+	case c.hung:
+		return rxTransferring
 	case !c.run:
 		return rxStopped
-	case c.suspended:
+	case c.suspended && !c.stalled:
 		return rxSuspended
 	}
 	return rxWaiting
@@ -111,14 +113,7 @@ func (m *Model) stepRx(budget int) (used int) {
 			used++
 		}
 	}
-	for i := range m.rxq {
-		if m.rxStrict {
-			i = len(m.rxq) - 1 - i
-		}
-		if !m.rxq[i].empty() {
-			used += m.drain(i, budget-used)
-		}
-	}
+	used += m.drainAll(budget - used)
 	used += m.listen(budget - used)
 	for i := range m.rx {
 		m.rx[i].peek()
@@ -128,19 +123,21 @@ func (m *Model) stepRx(budget int) (used int) {
 
 // free says whether the channel can take a frame of queue q now.
 func (c *rxChan) free(q int) bool {
-	return c.run && !c.suspended && !c.ctx.pending && (c.mid < 0 || c.mid == q)
+	return c.run && !c.stalled && !c.suspended && !c.ctx.pending && (c.mid < 0 || c.mid == q)
 }
 
-// drain moves waiting frames of a queue to memory.
-func (m *Model) drain(i, budget int) (used int) {
+// drain moves up to frames waiting frames of a queue to memory, with up to budget
+// descriptors; left is how many frames it may still move.
+func (m *Model) drain(i, budget, frames int) (used, left int) {
 	q := &m.rxq[i]
-	for used < budget && !q.empty() {
+	for used < budget && frames > 0 && !q.empty() {
 		f := &q.frames[q.head]
 		c := &m.rx[f.meta.ch]
 		if !c.run && c.flush && c.mid != i {
 			m.missed(c)
 			q.pop(m)
 			used++
+			frames--
 			continue
 		}
 		if !c.free(i) {
@@ -161,8 +158,9 @@ func (m *Model) drain(i, budget int) (used int) {
 		}
 		c.mid = -1
 		q.pop(m)
+		frames--
 	}
-	return used
+	return used, frames
 }
 
 // missed counts a frame that the DMA drops because the channel has stopped.
@@ -224,12 +222,21 @@ func (m *Model) arrive(frame Frame, budget int, wait bool) (used int, taken bool
 	f := &m.direct
 	*f = rxFrame{data: frame.Data}
 	fate := m.classify(frame.Data, frame.BadFCS, &f.meta)
+	if f.meta.pause && !f.meta.bad {
+		m.obeyPause(frame.Data)
+	}
 	switch fate {
 	case fateFiltered:
+		if f.meta.pause && !f.meta.bad {
+			m.countRx(&f.meta) // PCF keeps it from memory only
+		}
 		m.stats.RxFiltered++
 		return 1, true
 	case fateKeep:
 	default:
+		if fate == fateQueue {
+			m.stats.RxUnrouted++
+		}
 		if len(frame.Data) >= headerLen {
 			m.countRx(&f.meta)
 		}
@@ -269,7 +276,7 @@ func (m *Model) arrive(frame Frame, budget int, wait bool) (used int, taken bool
 // peek looks whether there is a descriptor for the next frame, so that the driver
 // learns at once that it used the last.
 func (c *rxChan) peek() {
-	if !c.run || c.suspended || !c.ready || c.m.faults.Prefetch.On {
+	if !c.run || c.stalled || c.suspended || !c.ready || c.m.faults.Prefetch.On {
 		return
 	}
 	if c.m.cfg.Profile == Linux {
@@ -335,7 +342,15 @@ func (m *Model) spoil(f *rxFrame) {
 	}
 	if o := m.faults.Overflow; o.Mode != OverflowNone && o.Every > 0 && (f.k+1)%o.Every == 0 {
 		f.cut, f.mode = max(o.After, 1), o.Mode
+		if f.mode == OverflowLastWithError {
+			f.cutErr = r4.RxOE | r4.RxES
+		}
 		m.overflow(int(f.meta.queue))
+	}
+	if m.faults.LinkLoss != nil {
+		if mode := m.faults.LinkLoss(f.k); mode != LinkLossNone {
+			m.cutOff(f, mode)
+		}
 	}
 }
 
@@ -357,9 +372,7 @@ func (c *rxChan) close(w *words, f *rxFrame, first bool, here int) (done bool) {
 			length -= (here + 1) / 2 // the rest did not arrive
 		}
 		last = f.mode != OverflowNoLast
-		if f.mode == OverflowLastWithError {
-			d3 |= r4.RxOE | r4.RxES
-		}
+		d3 |= f.cutErr
 	}
 	pl := uint32(length)
 	var context bool
@@ -408,6 +421,9 @@ func (c *rxChan) close(w *words, f *rxFrame, first bool, here int) (done bool) {
 	}
 	if !done {
 		return false
+	}
+	if last && d3&r4.RxRWT != 0 {
+		c.events |= r4.RWT
 	}
 	if last && d3&r4.RxES == 0 {
 		m.stats.RxFrames++

@@ -12,7 +12,7 @@ type txChan struct {
 	storeForward bool
 	threshold    int
 	size         int // bytes
-	weight       int // frames in a turn
+	sched        txSched
 	flushing     bool
 
 	txFrame
@@ -56,7 +56,7 @@ const maxGather = 1 << 15
 
 func (t *txChan) reset() {
 	t.ring.reset()
-	t.txFrame = txFrame{}
+	t.txFrame, t.sched = txFrame{}, txSched{}
 	t.stopping, t.flushing, t.told = false, false, false
 	t.buffer = 0
 	t.tags = txTags{}
@@ -72,9 +72,11 @@ func (t *txChan) control(old, now r4.CHTxControl) {
 		}
 		t.txFrame = txFrame{}
 		t.told = false
+		t.auditSched()
 		t.start()
 	case old&r4.ST != 0 && now&r4.ST == 0:
-		if t.held && t.run {
+		t.cureStall(StallUntilStop)
+		if t.held && !t.stalled && !t.hangs() && t.run {
 			t.stopping = true // the packet in the queue leaves first
 			return
 		}
@@ -86,11 +88,13 @@ func (t *txChan) control(old, now r4.CHTxControl) {
 // state is TPSx of DMA_Debug_Status.
 func (t *txChan) state() uint32 {
 	switch {
+	case t.hung:
+		return txWaiting
 	case !t.run:
 		return txStopped
 	case t.held:
 		return txWaiting
-	case t.suspended:
+	case t.suspended && !t.stalled:
 		return txSuspended
 	}
 	return txReading
@@ -113,31 +117,12 @@ func (t *txChan) current() uint32 {
 	return uint32(t.base) + i*t.stride
 }
 
-// stepTx lets the transmit channels do up to budget descriptors.
-func (m *Model) stepTx(budget int) (used int) {
-	n := len(m.tx)
-	if n == 1 {
-		return m.tx[0].step(budget, budget)
-	}
-	if m.schedSP {
-		for c := n - 1; c >= 0 && used < budget; c-- {
-			used += m.tx[c].step(budget-used, budget)
-		}
-		return used
-	}
-	for i := 0; i < n && used < budget; i++ {
-		t := &m.tx[(m.txNext+i)%n]
-		used += t.step(budget-used, t.weight)
-	}
-	m.txNext = (m.txNext + 1) % n
-	return used
-}
-
-// step does up to budget descriptors and frames frames of a channel.
-func (t *txChan) step(budget, frames int) (used int) {
+// step does up to budget descriptors and frames frames of a channel; left is how many
+// frames it may still send.
+func (t *txChan) step(budget, frames int) (used, left int) {
 	m := t.m
-	if !t.look() && !t.held {
-		return 0
+	if !t.look() && !t.held || t.stalled {
+		return 0, frames
 	}
 	if n := t.burst(min(budget, frames)); n > 0 {
 		used, frames = n, frames-n
@@ -147,24 +132,37 @@ func (t *txChan) step(budget, frames int) (used int) {
 			status, sent := t.transmit()
 			if !sent {
 				t.own()
-				return used
+				break
 			}
 			if !t.finish(m, status) {
-				return used
+				break
 			}
 			used++
 			frames--
 			continue
 		}
+		n := t.load(budget - used)
+		used += n
+		if n == 0 && !t.held {
+			break
+		}
+	}
+	return used, frames
+}
+
+// load reads descriptors until the frame is complete, up to budget of them. The
+// last of a frame is counted when it is given back.
+func (t *txChan) load(budget int) (used int) {
+	for used < budget && !t.held {
 		if !t.run || t.stopping || t.suspended || !t.fetch() {
 			if t.suspended && t.inFrame && !t.cutTold {
 				t.cutTold = true
 				t.report(ChainCut, int(t.cur), "the frame so far has %d bytes", t.length)
 			}
-			return used
+			break
 		}
 		if !t.take() {
-			return used
+			break
 		}
 		if !t.held {
 			used++
@@ -317,8 +315,7 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		return r4.TxES, true // nothing of it reaches the MAC
 	}
 	c, f := m.mac.conf, &m.faults
-	if c&r4.TE == 0 || !t.enabled || t.flushing || f.ClockGated || f.TxNeverCompletes ||
-		f.HalfDuplexQueue0Only && c&r4.DM == 0 && t.ch != 0 {
+	if c&r4.TE == 0 || !t.eligible() || f.ClockGated || f.TxNeverCompletes || m.paused() {
 		return 0, false
 	}
 	data, bad := t.data, false
@@ -345,6 +342,16 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		m.scratch[t.threshold] ^= 1
 		data = m.scratch
 	}
+	half := c&(r4.DM|r4.LM) == 0
+	if half {
+		bits, lost := m.collide()
+		status |= bits
+		if lost {
+			m.countHalf(status)
+			m.countTx(data, len(data)+fcsLen, false)
+			return status, true
+		}
+	}
 	times := 1
 	if f.SingleTxTwice && t.n == 1 {
 		times = 2
@@ -359,6 +366,9 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		m.countTx(data, len(data)+fcsLen, status&r4.TxES == 0)
 		m.stats.TxFrames++
 		m.stats.TxBytes += uint64(len(data))
+	}
+	if half {
+		m.countHalf(status)
 	}
 	return status | t.coe, true
 }

@@ -84,6 +84,30 @@ type Faults struct {
 	TxChecksumLimit int
 	// RxChecksumLies makes the status of the receive checksum engine mislead (D42).
 	RxChecksumLies RxChecksumLies
+
+	// RxStall and TxStall stop channels without any status: bit c is channel c. The
+	// DMA of the channel fetches nothing, what is in the FIFO stays there, and the
+	// channel says that it runs. Frames of a stalled receive channel pile up in
+	// the FIFO until it overflows. The bits clear themselves when StallSurvives says
+	// that the stall is over; set them while the channel runs.
+	RxStall, TxStall uint32
+	// StallSurvives says what ends the stalls.
+	StallSurvives StallCure
+	// RxStopHangs and TxStopHangs keep channels from coming to rest when their start
+	// bit is cleared: bit c is channel c. They move no frame any more, say that
+	// they are busy, do not start again, and RPS or TPS is not set, until a reset.
+	RxStopHangs, TxStopHangs uint32
+	// LinkLoss cuts the k-th frame (from 0) that reaches a receive channel off in
+	// its middle.
+	LinkLoss func(k uint64) LinkLossMode
+	// Collide is how often the k-th frame (from 0) that is sent in half duplex
+	// collides: 1 to 15 times before it leaves, or more: excessive collisions, it is
+	// given up. With DR in MAC_Configuration the first is one too many. Without it
+	// there are no collisions.
+	Collide func(k uint64) int
+	// CollideLate gives the k-th frame that is sent in half duplex up because it
+	// collided after the first 64 bytes (512 in Gigabit).
+	CollideLate func(k uint64) bool
 }
 
 // MiddleLength is what a core leaves in the length field of a receive

@@ -24,6 +24,7 @@ type macState struct {
 
 	routed bool // frames do not all go to queue 0
 	route  r4.RxQCtrl1
+	failQ  r4.RxQCtrl4
 	byPCP  [8]uint8 // queue by VLAN priority
 }
 
@@ -67,7 +68,8 @@ func (m *Model) derive() {
 
 	s.route = r4.RxQCtrl1(m.regs.get(uint32(r4.MACRxQCtrl1)))
 	s.byPCP = [8]uint8{}
-	s.routed = s.route != 0
+	s.failQ = r4.RxQCtrl4(m.regs.get(uint32(r4.MACRxQCtrl4)))
+	s.routed = s.route != 0 || s.failQ&(r4.UFFQE|r4.MFFQE|r4.VFFQE) != 0
 	enable := m.regs.get(uint32(r4.MACRxQCtrl0))
 	for q := range m.rxq {
 		word, dmaMap := r4.MACRxQCtrl2, r4.MTLRxQDMAMap0
@@ -86,16 +88,8 @@ func (m *Model) derive() {
 		qm := r4.MTLRxQMap(m.regs.get(uint32(dmaMap)) >> (q % 4 * 8))
 		x.channel, x.dynamic = uint8(r4.RxQChannel.Get(qm)), qm&r4.RxQDynamic != 0
 	}
-	mode := r4.MTLMode(m.regs.get(uint32(r4.MTLOperationMode)))
-	m.rxStrict = mode&r4.RAA == 0
-	m.schedSP = r4.SCHALG.Get(mode) == r4.SCHALGSP
-	for c := range m.tx {
-		m.tx[c].weight = 1
-		if r4.SCHALG.Get(mode) == r4.SCHALGWRR {
-			w := m.regs.get(mtlOff(m, r4.MTLTxQQuantumWeight, c))
-			m.tx[c].weight = int(min(max(w, 1), 64))
-		}
-	}
+	m.deriveSched()
+	m.deriveFlow()
 }
 
 // rxMeta is what the MAC says of a received frame.
@@ -187,7 +181,8 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 	case etype == typeSlow:
 		lt = ltOAM
 	case etype == typeControl:
-		lt, f.pause = ltControl, isPause(data)
+		lt, f.pause = ltControl, m.pauseForUs(data)
+		f.d3 = r4.RxLT.Of(ltControl)
 		switch r4.PCF.Get(s.filter) {
 		case 0:
 			pass = false
@@ -211,7 +206,7 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 		s.stripVLAN(&vlan, f)
 	}
 
-	f.queue, f.ch = s.queue(data, lt, tagged, tag>>13, f.class), 0
+	f.queue, f.ch = s.queue(data, f, tag), 0
 	if int(f.queue) >= len(m.rxq) {
 		return fateQueue
 	}
@@ -263,21 +258,4 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 
 func isPause(data []byte) bool {
 	return len(data) >= headerLen+2 && macAddr(data) == pauseAddr && binary.BigEndian.Uint16(data[14:]) == opPause
-}
-
-// queue is the receive queue of a frame (databook: MAC_RxQ_Ctrl1 to 3): control
-// packets, then group addresses, then the VLAN priority, then untagged frames.
-func (s *macState) queue(data []byte, lt uint32, tagged bool, pcp uint32, class uint8) uint8 {
-	if !s.routed {
-		return 0
-	}
-	switch {
-	case lt == ltControl && !tagged:
-		return uint8(r4.DCBCPQ.Get(s.route))
-	case class != classUnicast && s.route&r4.MCBCQEN != 0:
-		return uint8(r4.MCBCQ.Get(s.route))
-	case tagged:
-		return s.byPCP[pcp&7]
-	}
-	return uint8(r4.UPQ.Get(s.route))
 }

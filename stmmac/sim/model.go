@@ -41,6 +41,7 @@ type Model struct {
 
 	mu         sync.Mutex // engines, the registers that steer them, counters
 	faults     Faults
+	refused    bool // the last access failed by the BusError fault
 	mac        macState
 	tx         []txChan
 	rx         []rxChan
@@ -50,13 +51,13 @@ type Model struct {
 	hasHeld    bool
 	direct     rxFrame // the frame that passes through without waiting
 	scratch    []byte
-	txNext     int // channel that the round-robin scheduler looks at first
+	sched      scheduler
+	flow       flowState
 	eame       bool
-	schedSP    bool
-	rxStrict   bool // higher queues first
 	stats      Stats
 	rxSeen     uint64 // frames that reached a channel, what faults count
 	checksums  uint64 // frames that the transmit checksum engine changed, likewise
+	halfSent   uint64 // frames sent in half duplex, the same
 	mdioDone   time.Duration
 	now        time.Duration // when the step began
 	nowValid   bool
@@ -206,6 +207,7 @@ func (m *Model) publishFaults() {
 	} else {
 		m.onStatusLoad.Store(nil)
 	}
+	m.applyStalls()
 }
 
 // SetClockGated stops or starts the clocks that the PHY gives the MAC.
@@ -226,7 +228,8 @@ func (m *Model) Step(budget int) int {
 	m.nowValid = false
 	done := 0
 	for done < budget && !m.closed && !m.resetting.Load() {
-		n := m.stepTx(min(slice, budget-done))
+		n := m.stepFlow()
+		n += m.stepTx(min(slice, budget-done-n))
 		n += m.stepRx(min(slice, budget-done-n))
 		if n == 0 {
 			break

@@ -52,8 +52,8 @@ func (m *Model) buildRegs() error {
 // perfectFilters is the number of MAC addresses, all that ADDMACADRSEL can tell.
 const perfectFilters = 1 + r4.MaxAdditional
 
-// halfDuplexBits of MAC_Configuration (PRELEN, DC, BL, DR, DO, ECRSFD) are kept
-// and have no effect: the wires of this package have no collisions.
+// halfDuplexBits of MAC_Configuration (PRELEN, DC, BL, DR, DO, ECRSFD) are kept. Only
+// DR has an effect: the wires of this package have no collisions but those of a fault.
 const halfDuplexBits r4.Configuration = 0x0d7c
 
 func (b *regMapper) mac() {
@@ -76,18 +76,25 @@ func (b *regMapper) mac() {
 	}
 	b.vlan()
 	for q := range c.TxQueues {
-		add(b, r4.MACQxTxFlow.At(q, 4), loadPlain, storePlain, r4.PT.Mask()|r4.TFE|0xf0, 0)
+		mask := r4.PT.Mask() | r4.TFE | r4.PLT.Mask() | r4.DZPQ
+		if q == 0 {
+			mask |= r4.FCBBPA
+		}
+		add(b, r4.MACQxTxFlow.At(q, 4), loadPlain, storeLocked, mask, 0)
 	}
-	add(b, r4.MACRxFlow, loadPlain, storePlain, r4.RFE|1<<1, 0)
+	add(b, r4.MACRxFlow, loadPlain, storeLocked, r4.RFE|r4.UP, 0)
 	queues := func(n, width int, each uint32) (v uint32) {
 		for q := range n {
 			v |= each << (q * width)
 		}
 		return v
 	}
+	add(b, r4.MACRxQCtrl4, loadPlain, storeLocked, r4.UFFQE|r4.UFFQ.Mask()|r4.MFFQE|r4.MFFQ.Mask()|r4.VFFQE|r4.VFFQ.Mask(), 0)
+	add(b, r4.MACTxQPrtyMap0, loadPlain, storePlain, queues(min(c.TxQueues, 4), 8, 0xff), 0)
+	add(b, r4.MACTxQPrtyMap1, loadPlain, storePlain, queues(max(c.TxQueues-4, 0), 8, 0xff), 0)
 	add(b, r4.MACRxQCtrl0, loadPlain, storeLocked, queues(c.RxQueues, 2, 3), 0)
 	add(b, r4.MACRxQCtrl1, loadPlain, storeLocked, r4.AVCPQ.Mask()|r4.PTPQ.Mask()|r4.DCBCPQ.Mask()|r4.UPQ.Mask()|
-		r4.MCBCQ.Mask()|r4.MCBCQEN|r4.TACPQE, 0)
+		r4.MCBCQ.Mask()|r4.MCBCQEN|r4.TACPQE|r4.TPQC.Of(1), 0)
 	add(b, r4.MACRxQCtrl2, loadPlain, storeLocked, queues(min(c.RxQueues, 4), 8, 0xff), 0)
 	add(b, r4.MACRxQCtrl3, loadPlain, storeLocked, queues(max(c.RxQueues-4, 0), 8, 0xff), 0)
 	add(b, r4.MACInterruptStatus, loadIRQ, storeIgnored, 0, 0)
@@ -231,8 +238,8 @@ func (b *regMapper) mtl() {
 				r4.TQS.Of(uint32(c.TxFIFO/256-1)), en)
 			add(b, r4.MTLTxQUnderflow, loadLocked, storeIgnored, 0, 0)
 			add(b, r4.MTLTxQDebug, loadLocked, storeIgnored, 0, 0)
-			add(b, r4.MTLTxQETSControl, loadPlain, storePlain, 0x7c, 0)
-			add(b, r4.MTLTxQQuantumWeight, loadPlain, storeLocked, 0x1fffff, 0)
+			add(b, r4.MTLTxQETSControl, loadPlain, storeIgnored, 0, 0) // credit-based shaping is not there
+			add(b, r4.MTLTxQQuantumWeight, loadPlain, storeLocked, r4.ISCQW.Mask(), 0)
 		}
 		add(b, r4.MTLQInterruptCtrl, loadPlain, storeLine, r4.TXUIE|r4.RXOIE, 0)
 		if q < c.RxQueues {
@@ -240,6 +247,7 @@ func (b *regMapper) mtl() {
 				r4.EHFC|r4.RFA.Mask()|r4.RFD.Mask()|r4.RQS.Of(uint32(c.RxFIFO/256-1)), 0)
 			add(b, r4.MTLRxQMissedOverflow, loadLocked, storeIgnored, 0, 0)
 			add(b, r4.MTLRxQDebug, loadLocked, storeIgnored, 0, 0)
+			add(b, r4.MTLRxQControl, loadPlain, storeLocked, r4.RXQWEGT.Mask()|r4.RXQFRMARBIT, 0)
 		}
 	}
 	b.ch, b.off, b.block = 0, 0, 0

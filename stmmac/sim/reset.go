@@ -44,7 +44,9 @@ func (m *Model) applyReset() {
 	}
 	for i := range m.rxq {
 		m.rxq[i].drop(m)
+		m.rxq[i].above = false
 	}
+	m.flow, m.sched = flowState{}, scheduler{}
 	if m.stopTime != nil {
 		m.stopTime()
 		m.stopTime, m.timerAt = nil, 0
