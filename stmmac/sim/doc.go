@@ -12,7 +12,7 @@
 // reset, DMA channels with descriptor lists, tails and both buffers, the receive
 // FIFO and its queues, routing and filters, frame length rules, loopback, interrupt
 // lines and the receive watchdog, MMC counters, and the management interface
-// without a PHY. What is not: timestamps, checksum offload, segmentation, split
+// with PHYs of clause 22 and 45. What is not: timestamps, checksum offload, segmentation, split
 // header, tag stripping and insertion, pause frames, collisions, energy saving; the
 // feature registers say so, and their control bits read as 0.
 //

@@ -95,6 +95,7 @@ func (m *Model) derive() {
 			m.tx[c].weight = int(min(max(w, 1), 64))
 		}
 	}
+	m.gate()
 }
 
 // rxMeta is what the MAC says of a received frame.

@@ -55,7 +55,8 @@ type Model struct {
 	rxStrict   bool // higher queues first
 	stats      Stats
 	rxSeen     uint64 // frames that reached a channel, what faults count
-	mdioDone   time.Duration
+	mii        miiState
+	mdioDone   time.Duration // end of the management transaction; 0 is none
 	now        time.Duration // when the step began
 	nowValid   bool
 	timerAt    time.Duration // when the timer is due; 0 is none
@@ -106,6 +107,10 @@ func NewModel(cfg Config, dma DMA, irq func(vector int), w Wire) (*Model, error)
 			m.clock = core.NewWallClock()
 		}
 	}
+	phys, err := m.cfg.completePHYs()
+	if err != nil {
+		return nil, err
+	}
 	if err := m.buildRegs(); err != nil {
 		return nil, err
 	}
@@ -124,12 +129,15 @@ func NewModel(cfg Config, dma DMA, irq func(vector int), w Wire) (*Model, error)
 	}
 	m.lines.init(&m.cfg)
 	m.audit.off = cfg.NoAudit
-	m.publishFaults()
-	m.applyReset()
 	if !cfg.Inline {
 		m.wakeup = make(chan struct{}, 1)
 		m.quit = make(chan struct{})
 	}
+	m.mu.Lock() // the timers of the PHYs
+	m.initPHYs(phys)
+	m.publishFaults()
+	m.applyReset()
+	m.mu.Unlock()
 	w.Notify(m.kick)
 	if !cfg.Inline {
 		m.gone.Add(1)
@@ -147,7 +155,7 @@ func (m *Model) Close() {
 	m.mu.Lock()
 	first := !m.closed
 	m.closed = true
-	for _, stop := range []*func() bool{&m.stopTime, &m.stopRst} {
+	for _, stop := range []*func() bool{&m.stopTime, &m.stopRst, &m.mii.timer} {
 		if *stop != nil {
 			(*stop)()
 			*stop = nil
@@ -183,24 +191,36 @@ func (m *Model) SetFaults(f func(*Faults)) {
 	m.mu.Lock()
 	f(&m.faults)
 	m.publishFaults()
-	if !m.faults.ClockGated {
-		if m.resetting.Load() {
-			m.scheduleReset()
-		}
-		m.finishFlushes()
-	}
+	m.clockBack()
 	m.unlock()
+}
+
+// clockBack goes on with what waited for the clocks of the PHY, if they run.
+func (m *Model) clockBack() {
+	if m.clockGated() {
+		return
+	}
+	if m.resetting.Load() {
+		m.scheduleReset()
+	}
+	m.finishFlushes()
 }
 
 // publishFaults copies the switches that are read without the lock.
 func (m *Model) publishFaults() {
 	m.ignoreSame.Store(m.faults.IgnoreSameTail)
-	m.quick = m.audit.off && m.faults.plain()
+	m.setQuick()
+	m.phyFaults()
 	if f := m.faults.OnStatusLoad; f != nil {
 		m.onStatusLoad.Store(&f)
 	} else {
 		m.onStatusLoad.Store(nil)
 	}
+}
+
+// setQuick says whether the burst paths may run.
+func (m *Model) setQuick() {
+	m.quick = m.audit.off && m.faults.plain() && !m.mii.noClock && !m.mii.shut()
 }
 
 // SetClockGated stops or starts the clocks that the PHY gives the MAC.

@@ -90,10 +90,12 @@ func (b *regMapper) mac() {
 	add(b, r4.MACVersion, loadPlain, storeIgnored, 0, r4.SNPSVER.Put(r4.USERVER.Of(uint32(c.UserVersion)), uint32(c.Version)))
 	add(b, r4.MACDebug, loadLocked, storeIgnored, 0, 0)
 	b.features()
-	const mdioWritable = r4.MDIOGB | r4.MDIOC45E | 1<<4 | 0x7<<12 | 0x3<<26
-	add(b, r4.MACMDIOAddress, loadLocked, storeLocked, uint32(mdioWritable|r4.MDIOGOC.Mask()|r4.MDIOCR.Mask()|
-		r4.MDIORDA.Mask()|r4.MDIOPA.Mask()), 0)
-	add(b, r4.MACMDIOData, loadLocked, storeLocked, ^uint32(0), 0)
+	if !c.NoMDIO {
+		const bits = r4.MDIOGB | r4.MDIOC45E | r4.MDIOSKAP | r4.MDIOBTB | r4.MDIOPSE
+		add(b, r4.MACMDIOAddress, loadLocked, storeLocked, uint32(bits|r4.MDIOGOC.Mask()|r4.MDIOCR.Mask()|r4.MDIONTC.Mask()|
+			r4.MDIORDA.Mask()|r4.MDIOPA.Mask()), 0)
+		add(b, r4.MACMDIOData, loadLocked, storeLocked, ^uint32(0), 0)
+	}
 
 	a := c.Address
 	high, low := r4.AE|r4.ADDRHI.Of(0xffff), ^uint32(0)
@@ -121,8 +123,11 @@ func (b *regMapper) features() {
 	if c.RxQueues > 1 || c.TxQueues > 1 {
 		f1 |= r4.DCBEN
 	}
-	add(b, r4.MACHWFeature0, loadPlain, storeIgnored, 0, r4.MIISEL|r4.GMIISEL|r4.HDSEL|r4.SMASEL|r4.MMCSEL|
-		r4.ADDMACADRSEL.Of(r4.MaxAdditional))
+	f0 := r4.MIISEL | r4.GMIISEL | r4.HDSEL | r4.MMCSEL | r4.ADDMACADRSEL.Of(r4.MaxAdditional)
+	if !c.NoMDIO {
+		f0 |= r4.SMASEL
+	}
+	add(b, r4.MACHWFeature0, loadPlain, storeIgnored, 0, f0)
 	add(b, r4.MACHWFeature1, loadPlain, storeIgnored, 0, f1)
 	rx, tx := uint32(c.RxQueues-1), uint32(c.TxQueues-1)
 	add(b, r4.MACHWFeature2, loadPlain, storeIgnored, 0, r4.RXQCNT.Of(rx)|r4.TXQCNT.Of(tx)|r4.RXCHCNT.Of(rx)|r4.TXCHCNT.Of(tx))

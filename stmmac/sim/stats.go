@@ -10,6 +10,9 @@ type Stats struct {
 	RxMissed          uint64 // dropped by the DMA, in DMA_CHx_Miss_Frame_Cnt too
 	TxFrames, TxBytes uint64 // on the wire; bytes without FCS
 	TxErrors          uint64 // written back with ES
+	// Frames that passed the MAC in vain, or never reached it, because of the PHY: no
+	// link, another speed or duplex, isolation, loopback.
+	TxLost, RxLost uint64
 
 	RxDescReads, TxDescReads uint64
 	// Doorbells, Loads, Stores and Unknown stay 0 with NoAudit.
