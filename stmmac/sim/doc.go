@@ -20,5 +20,6 @@
 // chapter; Linux drivers/net/ethernet/stmicro/stmmac (dwmac4*.h) for their places;
 // IEEE 802.3 and 802.1Q for frames. The package imports barrier, mmio,
 // stmmac/internal/core and stmmac/internal/regs. Start reading at [Config], then
-// model.go; dmatx.go and dmarx.go are the data path.
+// model.go; dmatx.go and dmarx.go are the data path,
+// and phy.go tells how a test scripts the link.
 package sim

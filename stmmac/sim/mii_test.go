@@ -124,6 +124,7 @@ func TestLinkEvents(t *testing.T) {
 		// The link stays up: it is the interface to the MAC that is cut (22.2.4.1.6).
 		"isolate": {func(g *rig) { g.write22(1, regBMCR, 0x1540); g.wantLink(1000, true) }, func(g *rig) { g.write22(1, regBMCR, 0x1140) }},
 		"reset":   {func(g *rig) { g.write22(1, regBMCR, 0x9140) }, func(g *rig) { g.clock.Advance(defaultPHYReset); g.settle() }},
+		"others":  {func(g *rig) { g.d.SetPHYControl(0x1940) }, func(g *rig) { g.d.SetPHYControl(0x8000); g.clock.Advance(defaultPHYReset); g.settle() }},
 		"partner": {func(g *rig) { g.d.SetPartner(Partner{Modes: Mode100Full}); g.settle() }, func(g *rig) { g.d.SetPartner(Partner{}); g.settle() }},
 	} {
 		for _, quiet := range []bool{false, true} { // with NoAudit bursts pass
@@ -329,6 +330,7 @@ func TestResetNeedsPHYClock(t *testing.T) {
 			if r4.DMAMode.Load(g.r) != r4.SWR {
 				t.Fatal("the reset ended without a clock")
 			}
+			g.d.SetPHYControl(0x0800) // nor does anybody else reach it
 			g.clock.Advance(1 + resetTime)
 			if r4.DMAMode.Load(g.r) != 0 {
 				t.Fatal("the reset does not end with the clock")
@@ -340,6 +342,23 @@ func TestResetNeedsPHYClock(t *testing.T) {
 			g.clean()
 		})
 	}
+	t.Run("suspended without a link", func(t *testing.T) {
+		g := newRig(t, withPHY(PHYConfig{Address: 1, ClockNeedsLink: true}))
+		if !swr(g, resetTime) {
+			t.Fatal("the reset does not end with a link")
+		}
+		g.d.SetCable(false)
+		if swr(g, time.Hour) {
+			t.Fatal("the reset ended without a clock")
+		}
+		g.d.SetCable(true)
+		g.settle()
+		g.clock.Advance(resetTime)
+		if r4.DMAMode.Load(g.r) != 0 {
+			t.Fatal("the reset does not end with the clock")
+		}
+		g.clean()
+	})
 	t.Run("no traffic without clock", func(t *testing.T) {
 		g := newRig(t, withPHY(PHYConfig{Address: 1, ClockNeedsPower: true}), withConfig(func(c *Config) { c.NoAudit = true }))
 		g.openAt(r4.DM)

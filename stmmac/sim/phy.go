@@ -13,14 +13,15 @@ package sim
 //
 // SetPartner with a cable plugged drops the link and negotiates anew. Between two
 // models both ends need the call: a cable has two ends, and each model has its
-// own partner. PHYConfig.Unplugged, Control and ReleaseAfter are the states that a
+// own partner. SetPHYControl is somebody who writes to the PHY behind the driver's
+// back. PHYConfig.Unplugged, Control and ReleaseAfter are the states that a
 // driver may find; Faults.PHY and Faults.LinkLossStallsTx are what goes wrong.
 //
 // While the link is down, or MAC_Configuration does not agree with it in speed or
 // duplex, frames pass in neither direction: Stats counts them as TxLost and RxLost;
 // on an elastic wire frames to be received wait. This holds with Config.PHY; the
 // PHY of a Config without one agrees with every MAC until the management interface
-// has reached it, or SetCable or SetPartner was called.
+// has reached it, or one of the methods above was called or Flap set.
 
 import (
 	"fmt"
@@ -166,7 +167,9 @@ type PHYConfig struct {
 	ReleaseAfter time.Duration
 	// ClockNeedsPower says that the receive clock of the MAC stops while the PHY is
 	// powered down or in reset: a software reset of the MAC does not end then.
-	ClockNeedsPower bool
+	// ClockNeedsLink stops it while there is no link too, as a PHY does that
+	// suspends itself (case D49).
+	ClockNeedsPower, ClockNeedsLink bool
 }
 
 // complete fills the defaults in and checks the rest.
@@ -282,6 +285,17 @@ func (m *Model) SetPartner(o Partner) {
 		setDefault(&o.Modes, AllModes)
 		p.partner = o
 		p.carrier(now)
+	})
+}
+
+// SetPHYControl writes BMCR as somebody else than the driver does: firmware that
+// powers the PHY down (0x0800), a pulse on its reset pin (0x8000). Without a PHY it
+// has no effect.
+func (m *Model) SetPHYControl(v uint16) {
+	m.outside(func(p *phy, now time.Duration) {
+		if !p.held() {
+			p.write22(regBMCR, v, now)
+		}
 	})
 }
 

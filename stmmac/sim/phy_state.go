@@ -92,7 +92,8 @@ func (p *phy) writable() uint16 {
 
 // clock says whether the PHY gives the MAC its receive clock.
 func (p *phy) clock() bool {
-	return !p.held() && !(p.cfg.ClockNeedsPower && (p.control&bmcrPowerDown != 0 || p.inReset()))
+	return !p.held() && !(p.cfg.ClockNeedsPower && (p.control&bmcrPowerDown != 0 || p.inReset())) &&
+		!(p.cfg.ClockNeedsLink && p.up == 0)
 }
 
 // medium says whether the PHY is on the cable.
