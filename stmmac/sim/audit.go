@@ -55,8 +55,9 @@ const (
 	ThresholdTransmit
 	// StoreInReset: a register written while the software reset runs.
 	StoreInReset
-	// MDIOMisuse: a management transaction faster than 2.5 MHz or started
-	// before the last one ended.
+	// MDIOMisuse: a management transaction faster than 2.5 MHz, of no known kind,
+	// started before the last one ended or while the software reset runs, or in
+	// flight when the reset starts.
 	MDIOMisuse
 	// ChecksumMisuse: a checksum asked for that the transmit engine does not insert
 	// or inserts wrong.

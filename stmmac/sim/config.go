@@ -69,6 +69,15 @@ type Config struct {
 	// receive channel, then one for each transmit channel. 0 is 1.
 	NumInterrupts int
 
+	// PHY is the PHY that the frames of the MAC pass through; nil is a gigabit PHY with
+	// clause 22 at address 1, on a cable to a partner that can do everything. What it
+	// means for frames is told in phy.go. OtherPHYs are on the same management bus.
+	PHY       *PHYConfig
+	OtherPHYs []PHYConfig
+	// NoPHY is a link that is always up, whatever the MAC is set to, with nothing on
+	// the management bus but OtherPHYs. NoMDIO is the same without the bus.
+	NoPHY, NoMDIO bool
+
 	Profile Profile
 	// Clock is the clock of timers; nil is a new ManualClock with Inline and
 	// the machine's clock without.

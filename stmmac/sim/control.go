@@ -183,7 +183,7 @@ func (m *Model) loadLocked(off uint32, r *register) uint32 {
 		}
 		return 0
 	case uint32(r4.MACMDIOAddress), uint32(r4.MACMDIOData):
-		m.updateMDIO()
+		m.runPHY()
 		return m.regs.get(off)
 	case uint32(r4.MACVLANTag), uint32(r4.MACVLANTagData):
 		m.updateVLAN()

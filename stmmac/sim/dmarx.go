@@ -177,10 +177,11 @@ func (m *Model) missed(c *rxChan) {
 }
 
 // listen takes frames from the wire. On a wire that is not elastic they come
-// whether the receiver is on or not; on one that is, they wait.
+// whether the receiver and the link are on or not; on one that is, they wait.
 func (m *Model) listen(budget int) (used int) {
 	elastic := m.wire.Elastic()
-	deaf := m.mac.conf&r4.RE == 0 || m.mac.conf&r4.LM != 0 || m.faults.ClockGated
+	shut := m.mii.shut()
+	deaf := m.mac.conf&r4.RE == 0 || m.mac.conf&r4.LM != 0 || m.clockGated() || shut
 	if deaf && elastic {
 		return 0
 	}
@@ -196,7 +197,12 @@ func (m *Model) listen(budget int) (used int) {
 			}
 		}
 		if deaf {
-			m.stats.RxDropped++
+			if shut {
+				m.stats.RxLost++
+			} else {
+				m.stats.RxDropped++
+			}
+			m.held, m.hasHeld = Frame{}, false
 			used++
 			continue
 		}

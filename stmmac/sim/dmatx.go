@@ -315,7 +315,8 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		return r4.TxES, true // nothing of it reaches the MAC
 	}
 	c, f := m.mac.conf, &m.faults
-	if c&r4.TE == 0 || !t.eligible() || f.ClockGated || f.TxNeverCompletes || m.paused() {
+	if c&r4.TE == 0 || !t.eligible() || m.clockGated() || f.TxNeverCompletes || m.paused() ||
+		f.LinkLossStallsTx && m.mii.down && c&r4.LM == 0 {
 		return 0, false
 	}
 	data, bad := t.data, false
@@ -358,9 +359,15 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 	}
 	for range times {
 		frame := Frame{Data: data, BadFCS: bad}
-		if c&r4.LM != 0 {
+		switch {
+		case c&r4.LM != 0 || m.mii.loop:
 			m.arrive(frame, slice, false)
-		} else if !m.wire.Transmit(frame) {
+		case m.mii.blocked:
+			// The MAC does not know, and counts it.
+			m.countTx(data, len(data)+fcsLen, status&r4.TxES == 0)
+			m.stats.TxLost++
+			continue
+		case !m.wire.Transmit(frame):
 			return 0, false
 		}
 		m.countTx(data, len(data)+fcsLen, status&r4.TxES == 0)

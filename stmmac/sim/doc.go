@@ -15,7 +15,8 @@
 // length rules, PAUSE both ways in full duplex, loopback, interrupt lines and the
 // receive watchdog, MMC counters, the checksum engines of both directions, the
 // filtering, stripping and insertion of one or two VLAN tags and the insertion of
-// source addresses, and the management interface without a PHY. Half duplex has
+// source addresses, and the management interface
+// with PHYs of clause 22 and 45. Half duplex has
 // collisions where a fault asks for them and no back pressure. What is not:
 // timestamps, segmentation, split header, priority flow control, credit-based
 // shaping, frame preemption, energy saving; the feature registers say so, and their
@@ -28,5 +29,6 @@
 // checksums. The package imports barrier, mmio,
 // stmmac/internal/core and stmmac/internal/regs. Start reading at [Config], then
 // model.go; dmatx.go and dmarx.go are the data path, csum*.go and vlan*.go the
-// offloads, sched.go, route.go and flow.go what stands between the queues and the wire.
+// offloads, sched.go, route.go and flow.go what stands between the queues and the
+// wire, and phy.go tells how a test scripts the link.
 package sim

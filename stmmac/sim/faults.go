@@ -39,6 +39,9 @@ type Faults struct {
 	// TxNeverCompletes keeps every frame in the transmit FIFO: OWN of its last
 	// descriptor is never cleared and no interrupt comes (M9).
 	TxNeverCompletes bool
+	// LinkLossStallsTx keeps frames in the transmit FIFO, unfinished, while the PHY has
+	// no link (D28); without it they are sent into nothing.
+	LinkLossStallsTx bool
 	// FlushHangs keeps FTQ set for ever (M9 with a flush that does not end).
 	FlushHangs bool
 	// CurTxAhead lets DMA_CHx_Current_App_TxDesc run that many descriptors ahead
@@ -69,6 +72,8 @@ type Faults struct {
 	// RxLengthFlags are set in RDES3 of every last descriptor, to show a
 	// driver that takes them for part of the length.
 	RxLengthFlags gmac4reg.RDES3
+	// PHY are those of the management bus and the PHY (D52, D57, D58).
+	PHY PHYFaults
 	// ThresholdCorrupts changes a byte of frames that are longer than the
 	// threshold of a queue that does not store and forward; the FCS on the wire is right.
 	ThresholdCorrupts bool

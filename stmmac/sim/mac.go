@@ -90,6 +90,7 @@ func (m *Model) derive() {
 	}
 	m.deriveSched()
 	m.deriveFlow()
+	m.gate()
 }
 
 // rxMeta is what the MAC says of a received frame.

@@ -58,7 +58,8 @@ type Model struct {
 	rxSeen     uint64 // frames that reached a channel, what faults count
 	checksums  uint64 // frames that the transmit checksum engine changed, likewise
 	halfSent   uint64 // frames sent in half duplex, the same
-	mdioDone   time.Duration
+	mii        miiState
+	mdioDone   time.Duration // end of the management transaction; 0 is none
 	now        time.Duration // when the step began
 	nowValid   bool
 	timerAt    time.Duration // when the timer is due; 0 is none
@@ -109,6 +110,10 @@ func NewModel(cfg Config, dma DMA, irq func(vector int), w Wire) (*Model, error)
 			m.clock = core.NewWallClock()
 		}
 	}
+	phys, err := m.cfg.completePHYs()
+	if err != nil {
+		return nil, err
+	}
 	if err := m.buildRegs(); err != nil {
 		return nil, err
 	}
@@ -130,12 +135,15 @@ func NewModel(cfg Config, dma DMA, irq func(vector int), w Wire) (*Model, error)
 	}
 	m.lines.init(&m.cfg)
 	m.audit.off = cfg.NoAudit
-	m.publishFaults()
-	m.applyReset()
 	if !cfg.Inline {
 		m.wakeup = make(chan struct{}, 1)
 		m.quit = make(chan struct{})
 	}
+	m.mu.Lock() // the timers of the PHYs
+	m.initPHYs(phys)
+	m.publishFaults()
+	m.applyReset()
+	m.mu.Unlock()
 	w.Notify(m.kick)
 	if !cfg.Inline {
 		m.gone.Add(1)
@@ -153,7 +161,7 @@ func (m *Model) Close() {
 	m.mu.Lock()
 	first := !m.closed
 	m.closed = true
-	for _, stop := range []*func() bool{&m.stopTime, &m.stopRst} {
+	for _, stop := range []*func() bool{&m.stopTime, &m.stopRst, &m.mii.timer} {
 		if *stop != nil {
 			(*stop)()
 			*stop = nil
@@ -189,25 +197,37 @@ func (m *Model) SetFaults(f func(*Faults)) {
 	m.mu.Lock()
 	f(&m.faults)
 	m.publishFaults()
-	if !m.faults.ClockGated {
-		if m.resetting.Load() {
-			m.scheduleReset()
-		}
-		m.finishFlushes()
-	}
+	m.clockBack()
 	m.unlock()
+}
+
+// clockBack goes on with what waited for the clocks of the PHY, if they run.
+func (m *Model) clockBack() {
+	if m.clockGated() {
+		return
+	}
+	if m.resetting.Load() {
+		m.scheduleReset()
+	}
+	m.finishFlushes()
 }
 
 // publishFaults copies the switches that are read without the lock.
 func (m *Model) publishFaults() {
 	m.ignoreSame.Store(m.faults.IgnoreSameTail)
-	m.quick = m.audit.off && m.faults.plain()
+	m.setQuick()
+	m.phyFaults()
 	if f := m.faults.OnStatusLoad; f != nil {
 		m.onStatusLoad.Store(&f)
 	} else {
 		m.onStatusLoad.Store(nil)
 	}
 	m.applyStalls()
+}
+
+// setQuick says whether the burst paths may run.
+func (m *Model) setQuick() {
+	m.quick = m.audit.off && m.faults.plain() && !m.mii.noClock && !m.mii.shut()
 }
 
 // SetClockGated stops or starts the clocks that the PHY gives the MAC.

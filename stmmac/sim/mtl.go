@@ -204,7 +204,7 @@ func (m *Model) txQueueMode(off uint32, c int, old, now r4.MTLTxQMode) {
 // finishFlushes ends the flushes of transmit queues, which needs the clock of the
 // transmitter. A frame that was complete is given back as flushed.
 func (m *Model) finishFlushes() {
-	if m.faults.ClockGated || m.faults.FlushHangs {
+	if m.clockGated() || m.faults.FlushHangs {
 		return
 	}
 	for c := range m.tx {

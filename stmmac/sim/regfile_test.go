@@ -327,7 +327,7 @@ func TestResetFaults(t *testing.T) {
 func TestMDIO(t *testing.T) {
 	g := newRig(t, withConfig(func(c *Config) { c.CSRClock = 125_000_000 }))
 	addr := mmio.Reg[r4.MDIOAddress](r4.MACMDIOAddress)
-	read := r4.MDIOGB | r4.MDIOGOC.Of(r4.MDIOGOCRead) | r4.MDIOPA.Of(1) | r4.MDIORDA.Of(2) | r4.MDIOCR.Of(1)
+	read := r4.MDIOGB | r4.MDIOGOC.Of(r4.MDIOGOCRead) | r4.MDIOPA.Of(9) | r4.MDIORDA.Of(2) | r4.MDIOCR.Of(1)
 	addr.Store(g.r, read)
 	if addr.Load(g.r) != read {
 		t.Fatal("not busy")

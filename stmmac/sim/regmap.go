@@ -104,10 +104,12 @@ func (b *regMapper) mac() {
 	add(b, r4.MACVersion, loadPlain, storeIgnored, 0, r4.SNPSVER.Put(r4.USERVER.Of(uint32(c.UserVersion)), uint32(c.Version)))
 	add(b, r4.MACDebug, loadLocked, storeIgnored, 0, 0)
 	b.features()
-	const mdioWritable = r4.MDIOGB | r4.MDIOC45E | 1<<4 | 0x7<<12 | 0x3<<26
-	add(b, r4.MACMDIOAddress, loadLocked, storeLocked, uint32(mdioWritable|r4.MDIOGOC.Mask()|r4.MDIOCR.Mask()|
-		r4.MDIORDA.Mask()|r4.MDIOPA.Mask()), 0)
-	add(b, r4.MACMDIOData, loadLocked, storeLocked, ^uint32(0), 0)
+	if !c.NoMDIO {
+		const bits = r4.MDIOGB | r4.MDIOC45E | r4.MDIOSKAP | r4.MDIOBTB | r4.MDIOPSE
+		add(b, r4.MACMDIOAddress, loadLocked, storeLocked, uint32(bits|r4.MDIOGOC.Mask()|r4.MDIOCR.Mask()|r4.MDIONTC.Mask()|
+			r4.MDIORDA.Mask()|r4.MDIOPA.Mask()), 0)
+		add(b, r4.MACMDIOData, loadLocked, storeLocked, ^uint32(0), 0)
+	}
 
 	a := c.Address
 	high, low := r4.AE|r4.ADDRHI.Of(0xffff), ^uint32(0)
@@ -135,7 +137,7 @@ func (b *regMapper) features() {
 	if c.RxQueues > 1 || c.TxQueues > 1 {
 		f1 |= r4.DCBEN
 	}
-	f0 := r4.MIISEL | r4.GMIISEL | r4.HDSEL | r4.SMASEL | r4.MMCSEL | r4.ADDMACADRSEL.Of(r4.MaxAdditional)
+	f0 := r4.MIISEL | r4.GMIISEL | r4.HDSEL | r4.MMCSEL | r4.ADDMACADRSEL.Of(r4.MaxAdditional)
 	f3 := r4.NRVF.Of(uint32(nrvf(c.VLANFilters)))
 	for _, f := range []struct {
 		lacks bool
@@ -144,6 +146,9 @@ func (b *regMapper) features() {
 		if !f.lacks {
 			f0 |= f.bit
 		}
+	}
+	if !c.NoMDIO {
+		f0 |= r4.SMASEL
 	}
 	if !c.NoDoubleVLAN {
 		f3 |= r4.DVLAN

@@ -13,9 +13,10 @@ const resetTime = 20 * time.Microsecond
 // startReset is SWR. Everything stops at once; registers answer again when the clock
 // domains of the PHY have taken part.
 func (m *Model) startReset() {
+	m.cutMDIO()
 	m.resetting.Store(true)
 	m.applyReset()
-	if !m.faults.ClockGated {
+	if !m.clockGated() {
 		m.scheduleReset()
 	}
 }
@@ -27,7 +28,7 @@ func (m *Model) scheduleReset() {
 	m.stopRst = m.clock.AfterFunc(resetTime, func() {
 		m.mu.Lock()
 		m.stopRst = nil
-		if !m.faults.ClockGated {
+		if !m.clockGated() {
 			m.resetting.Store(false)
 		}
 		m.unlock()
