@@ -114,6 +114,9 @@ type Hardware interface {
 	// SetLink sets speed and duplex with the MAC off, and turns it on if the
 	// link is up.
 	SetLink(l Link) error
+	// MDIO is the bus to the PHYs, and LinkModes is what SetLink takes.
+	MDIO() MDIOBus
+	LinkModes() LinkModes
 	SetFilter(f Filter)
 	// Stop stops the MAC and the DMA and waits until no transfer runs.
 	Stop(ctx context.Context) error
