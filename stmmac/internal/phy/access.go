@@ -39,7 +39,10 @@ func (a *access) read(reg int) uint16 {
 		return 0
 	}
 	v, err := a.bus.Read(a.addr, reg)
-	a.fail("read", regNames[reg], err)
+	if err != nil {
+		a.fail("read", regNames[reg], err)
+		return 0
+	}
 	return v
 }
 
@@ -54,7 +57,10 @@ func (a *access) read45(dev, reg int) uint16 {
 		return 0
 	}
 	v, err := a.bus.Read45(a.addr, dev, reg)
-	a.fail("read", reg45Name(dev, reg), err)
+	if err != nil {
+		a.fail("read", reg45Name(dev, reg), err)
+		return 0
+	}
 	return v
 }
 

@@ -124,8 +124,6 @@ func (c *clause22) advertise(m core.LinkModes, p pauseBits) (changed bool) {
 
 func (c *clause22) negotiate() { c.write(regBMCR, bmcrANEnable|bmcrRestart) }
 
-func (c *clause22) forces() bool { return true }
-
 // speedBits are the bits of the control register for a speed and duplex.
 func speedBits(l core.Link) uint16 {
 	var v uint16
@@ -153,12 +151,13 @@ func (c *clause22) force(s control, l core.Link) (changed bool) {
 func (c *clause22) loop(l core.Link) { c.write(regBMCR, bmcrLoopback|speedBits(l)) }
 
 func (c *clause22) status() status {
-	first := c.read(regBMSR)
-	lost := c.err == nil && first&bmsrLink == 0
+	asked := c.err == nil
 	// The link bit latches low: the first read shows a loss, the second what is.
+	// A read that fails may have cleared the latch; it gives 0, which is a loss.
+	first := c.read(regBMSR)
 	v := c.read(regBMSR)
 	return status{
-		silent: v == silent || v == 0, lost: lost || c.err == nil && v&bmsrLink == 0,
+		silent: v == silent || v == 0, lost: asked && first&v&bmsrLink == 0,
 		up: v&bmsrLink != 0, complete: v&bmsrComplete != 0,
 	}
 }

@@ -43,18 +43,13 @@ func (c *clause45) negotiate() {
 	c.write45(devAN, regCtrl1, v|bmcrANEnable|bmcrRestart)
 }
 
-func (c *clause45) forces() bool { return false }
-
-func (c *clause45) force(control, core.Link) bool { return false }
-
-func (c *clause45) loop(core.Link) {}
-
 func (c *clause45) status() status {
+	asked := c.err == nil
 	first := c.read45(devPMA, regStat1)
-	lost := c.err == nil && first&pmaLink == 0
-	v, an := c.read45(devPMA, regStat1), c.read45(devAN, regStat1)
+	v := c.read45(devPMA, regStat1)
+	an := c.read45(devAN, regStat1)
 	return status{
-		silent: v == silent || an == silent || an == 0, lost: lost || c.err == nil && v&pmaLink == 0,
+		silent: v == silent || an == silent || an == 0, lost: asked && first&v&pmaLink == 0,
 		up: v&pmaLink != 0, complete: an&anStatComplete != 0,
 	}
 }

@@ -193,8 +193,8 @@ func TestClause45Find(t *testing.T) {
 			if !errors.Is(err, tc.want) || err != nil && !contains(err.Error(), tc.text) {
 				t.Fatal(err)
 			}
-			if err == nil && (p.Addr() != 9 || p.port.forces()) {
-				t.Errorf("at %d, by clause 22: %v", p.Addr(), p.port.forces())
+			if err == nil && (p.Addr() != 9 || p.forcer != nil) {
+				t.Errorf("at %d, by clause 22: %v", p.Addr(), p.forcer != nil)
 			}
 			if bus.wrote() {
 				t.Error("wrote")

@@ -115,6 +115,7 @@ type fakePHY struct {
 	sleepReads  int    // how often power-down is seen after it was cleared
 	restarts    int
 	noComplete  bool // negotiation never completes
+	noDrop      bool // negotiation does not take the link away
 	pending     int
 	sleepy      int
 	stuckAsleep bool
@@ -229,7 +230,7 @@ func (p *fakePHY) control(v uint16) {
 	if v&(1<<9) != 0 {
 		p.negotiate()
 	}
-	if (v^old)&0x7d40 != 0 {
+	if (v^old)&0x7d40 != 0 && !p.noDrop {
 		p.dropped = true
 	}
 	p.regs[0] = v &^ (1 << 9)
@@ -237,7 +238,7 @@ func (p *fakePHY) control(v uint16) {
 
 func (p *fakePHY) negotiate() {
 	p.restarts++
-	p.dropped, p.complete = true, !p.noComplete
+	p.dropped, p.complete = !p.noDrop, !p.noComplete
 }
 
 const allModes = core.Mode10Half | core.Mode10Full | core.Mode100Half | core.Mode100Full |

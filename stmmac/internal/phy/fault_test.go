@@ -51,9 +51,12 @@ func life(t *testing.T, fake *fakePHY, set func(*Config), fail func(int, op) int
 	up(full)
 	note(p.Renegotiate())
 	up(full)
+	fake.link, fake.complete = false, false
+	up(down)
+	fake.link, fake.complete = true, true
 	note(p.SetAdvertise(core.Mode100Full))
 	up(pause100)
-	if p.port.forces() {
+	if p.forcer != nil {
 		note(p.Loopback(true))
 		up(core.Link{Up: true, Speed: 1000, FullDuplex: true})
 		note(p.Loopback(false))

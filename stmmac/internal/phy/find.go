@@ -132,7 +132,8 @@ func (p *PHY) probe(a *access) (seen uint32, found bool) {
 	if a.err != nil || !p.accept(id) {
 		return id, false
 	}
-	p.id, p.port, p.addr = id, &clause22{access: a}, a.addr
+	p.id, p.addr = id, a.addr
+	p.use22(&clause22{access: a})
 	return id, true
 }
 
@@ -152,6 +153,8 @@ func (p *PHY) accept(id uint32) bool {
 	return hi != 0 || p.cfg.Addr != core.AnyPHY
 }
 
+func (p *PHY) use22(c *clause22) { p.port, p.forcer = c, c }
+
 // probe45 looks for a PHY by the devices that its package has.
 func (p *PHY) probe45(a *access) (seen uint32, found bool) {
 	for _, dev := range []int{devPMA, devPCS, devAN, devVendor1} {
@@ -170,7 +173,7 @@ func (p *PHY) probe45(a *access) (seen uint32, found bool) {
 		}
 		p.id, p.addr = id, a.addr
 		if seen&devsClause22 != 0 && p.accept(a.id22()) {
-			p.port = &clause22{access: a, multi: seen&(1<<devAN) != 0}
+			p.use22(&clause22{access: a, multi: seen&(1<<devAN) != 0})
 		} else {
 			p.port = &clause45{access: a}
 		}
@@ -192,7 +195,7 @@ func (p *PHY) check() error {
 
 // checkPort refuses a forced mode at a PHY that has no registers for it.
 func (p *PHY) checkPort() error {
-	if l := p.cfg.Forced; l != nil && !negotiatesOnly(*l) && !p.port.forces() {
+	if l := p.cfg.Forced; l != nil && !negotiatesOnly(*l) && p.forcer == nil {
 		return p.fail("force", p.noForce())
 	}
 	return nil

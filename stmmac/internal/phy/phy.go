@@ -25,9 +25,11 @@ const (
 type PHY struct {
 	cfg  Config
 	port port
-	addr int
-	id   uint32
-	devs uint32 // devices in package of clause 45
+	// forcer is the port too, or nil: clause 45 has no duplex
+	forcer forcer
+	addr   int
+	id     uint32
+	devs   uint32 // devices in package of clause 45
 
 	state     state
 	since     time.Duration // when the state began; running: when the link went down, or negotiation started
@@ -214,7 +216,7 @@ func (p *PHY) setLoopback() error {
 			p.addr, p.able, p.cfg.Modes, errors.ErrUnsupported))
 	}
 	p.allowed, p.lost = m.Best(), true
-	p.port.loop(m.Link())
+	p.forcer.loop(m.Link())
 	return p.port.take()
 }
 
@@ -224,7 +226,7 @@ func (p *PHY) setForced(l core.Link) error {
 		return p.fail("force", fmt.Errorf("PHY %d has %v, not %v: %w", p.addr, p.able, m, errors.ErrUnsupported))
 	}
 	p.allowed = m
-	if p.port.force(p.control, l) {
+	if p.forcer.force(p.control, l) {
 		p.lost = true
 	}
 	return p.port.take()
@@ -424,7 +426,7 @@ func (p *PHY) SetForced(l core.Link) error {
 	if err := p.checkForced(l); err != nil {
 		return p.fail("force", err)
 	}
-	if !negotiatesOnly(l) && !p.port.forces() {
+	if !negotiatesOnly(l) && p.forcer == nil {
 		return p.fail("force", p.noForce())
 	}
 	if p.able != 0 && l.Mode()&p.able == 0 {
@@ -464,7 +466,7 @@ func (p *PHY) SetModes(m core.LinkModes) error {
 // Loopback turns the loopback of the PHY (BMCR bit 14) on or off. While it is on
 // the link is up at the best full duplex mode of MAC and PHY up to 1000 Mbit/s.
 func (p *PHY) Loopback(on bool) error {
-	if on && !p.port.forces() {
+	if on && p.forcer == nil {
 		return p.fail("loopback", p.noForce())
 	}
 	if p.looped == on {

@@ -77,12 +77,22 @@ func TestLatchSurvivesError(t *testing.T) {
 			t.Errorf("access %d failed: %v, %v, %v", k, l, changed, err)
 		}
 		b.bus.fail = nil
-		if k == 1 {
-			// The first read of the status itself failed and took the latch with it.
-			continue
-		}
+		// Also when it was the read of the status that failed and took the latch
+		// with it.
 		b.poll(gigabit, true, "")
 		b.poll(gigabit, false, "")
+		// An error elsewhere is no loss.
+		n = len(b.bus.log)
+		b.bus.fail = func(i int, _ op) int {
+			if i == n+k {
+				return lateFault
+			}
+			return pass
+		}
+		if _, _, err := b.phy.Poll(); !errors.Is(err, errBus) {
+			t.Error(err)
+		}
+		b.poll(gigabit, k == 1 || k == 2, "")
 	}
 }
 
@@ -364,6 +374,13 @@ func TestRenegotiate(t *testing.T) {
 		b.poll(gigabit, true, "")
 		b.poll(gigabit, false, "")
 	}
+	// Also of a PHY that takes no notice: the MAC is set up anew.
+	b.fake.noDrop = true
+	if err := b.phy.Renegotiate(); err != nil {
+		t.Error(err)
+	}
+	b.poll(gigabit, true, "")
+	b.fake.noDrop, b.fake.restarts = false, 4
 	if err := b.phy.SetAdvertise(core.Mode10Full | core.Mode100Full); err != nil || b.fake.restarts != 5 {
 		t.Errorf("%v, %d restarts", err, b.fake.restarts)
 	}
@@ -415,6 +432,11 @@ func TestLoopback(t *testing.T) {
 	if err := b.phy.Renegotiate(); !errors.Is(err, os.ErrInvalid) {
 		t.Error(err)
 	}
+	// A start does not end it.
+	if err := b.phy.Start(t.Context()); err != nil || b.fake.regs[0] != 0x4140 {
+		t.Errorf("%v, BMCR %#x", err, b.fake.regs[0])
+	}
+	b.poll(want, true, "")
 	// What is changed meanwhile holds afterwards.
 	if err := b.phy.SetAdvertise(core.Mode100Full); err != nil || b.fake.regs[0] != 0x4140 {
 		t.Errorf("%v, BMCR %#x", err, b.fake.regs[0])
@@ -471,6 +493,49 @@ func TestPowerDown(t *testing.T) {
 		if o.write {
 			t.Errorf("wrote %v", o)
 		}
+	}
+}
+
+// TestLeftInLoopback ends the loopback that a dead owner left on.
+func TestLeftInLoopback(t *testing.T) {
+	fake := newPHY()
+	fake.regs[0], fake.regs[4] = 0x5140, 0x0de1
+	b := started(t, fake, nil)
+	if fake.regs[0] != 0x1000 || fake.restarts != 1 {
+		t.Errorf("BMCR %#x, %d restarts", fake.regs[0], fake.restarts)
+	}
+	b.poll(gigabit, true, "")
+}
+
+// TestForcedRefused: the PHY lacks what the configuration forces.
+func TestForcedRefused(t *testing.T) {
+	fake := newPHY()
+	fake.regs[1] = 0x1849 // 10 Mbit/s
+	b := newBench(t, fake, func(c *Config) { c.Forced = &full100 })
+	if err := b.phy.Start(t.Context()); !errors.Is(err, errors.ErrUnsupported) || b.bus.wrote() {
+		t.Errorf("%v, accesses %v", err, b.bus.log)
+	}
+}
+
+// TestAccessStopsAtError: nothing is read or written behind a failure until its
+// error was taken.
+func TestAccessStopsAtError(t *testing.T) {
+	bus := &fakeBus{fail: func(n int, _ op) int { return lose - n }}
+	bus.phys[0] = newPHY45(true)
+	a := &access{bus: bus}
+	if v := a.read(regBMCR); v != 0 {
+		t.Errorf("read %#x", v)
+	}
+	a.write(regANAR, 1)
+	a.write45(devAN, regANAdv, 1)
+	if a.read(regBMSR)|a.read45(devAN, regStat1) != 0 || a.update(regGBCR, 0, 1) || a.update45(devAN, regNBTCtrl, 0, 1) || len(bus.log) != 1 {
+		t.Errorf("accesses %v", bus.log)
+	}
+	if err := a.take(); !errors.Is(err, errBus) || !contains(err.Error(), "PHY 0: read BMCR") || a.take() != nil {
+		t.Error(err)
+	}
+	if v := a.read(regBMCR); v != 0x1140 {
+		t.Errorf("read %#x", v)
 	}
 }
 

@@ -21,19 +21,21 @@ type port interface {
 	advertise(m core.LinkModes, p pauseBits) (changed bool)
 	// negotiate turns negotiation on and starts it.
 	negotiate()
-	// forces says whether force and loop exist.
-	forces() bool
-	// force turns negotiation off and sets speed and duplex, and says whether
-	// they changed.
-	force(c control, l core.Link) (changed bool)
-	// loop turns the loopback on, at the speed and duplex of l.
-	loop(l core.Link)
 	// status reads the link. Lost is right also after a failure.
 	status() status
 	// negotiated reads what both sides advertise.
 	negotiated() negotiated
 	// roleFail reads whether the partners could not agree on master and slave.
 	roleFail() bool
+}
+
+// forcer is a port that can do without a partner.
+type forcer interface {
+	// force turns negotiation off and sets speed and duplex, and says whether
+	// they changed.
+	force(c control, l core.Link) (changed bool)
+	// loop turns the loopback on, at the speed and duplex of l.
+	loop(l core.Link)
 }
 
 // control is the state of a PHY.
