@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"stmmac/internal/regs/gmac4reg": {"mmio", "stmmac/internal/regs"},
 	"stmmac/internal/checksum":      {"pagepool"},
 	"stmmac/internal/core":          {"mmio", "barrier", "pagepool", "stmmac/internal/checksum", "stmmac/internal/regs", "github.com/rs/zerolog"},
+	"stmmac/internal/phy":           {"stmmac/internal/core"},
 	"stmmac/internal/gmac4":         {"mmio", "barrier", "pagepool", "stmmac/internal/core", "stmmac/internal/regs/..."},
 	"stmmac/sim":                    {"mmio", "barrier", "pagepool", "golang.org/x/sys/...", "stmmac/internal/regs/...", "stmmac/internal/core"},
 	"stmmac/bus":                    {"stmmac", "stmmac/sim"},

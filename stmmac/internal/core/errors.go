@@ -15,6 +15,8 @@ var (
 	// ErrNoClock: the reset of the DMA does not end, which it does only while
 	// the clocks of the PHY run.
 	ErrNoClock = errors.New("no clock from the PHY")
+	// ErrNoPHY: no PHY answers on the MDIO bus, or the one that did stopped.
+	ErrNoPHY = errors.New("no PHY answers")
 	// ErrFatalBus: the device met a bus error and stopped the channel.
 	ErrFatalBus = errors.New("fatal bus error")
 	// ErrStalled: a queue stood still with something to do.

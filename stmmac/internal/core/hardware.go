@@ -140,6 +140,9 @@ type Hardware interface {
 	TxPending(ch int) bool
 	// TxPaused says that a pause frame keeps transmit queue ch from sending.
 	TxPaused(ch int) bool
+	// MDIO is the bus to the PHYs, and LinkModes is what SetLink takes.
+	MDIO() MDIOBus
+	LinkModes() LinkModes
 	// Stop stops the MAC and the DMA and waits until no transfer runs.
 	Stop(ctx context.Context) error
 	// Lost reads, and so clears, how many frames a receive channel and its queue
