@@ -61,7 +61,7 @@ func routeClasses() []routeClass {
 // DMA: frames stay in their queues.
 func routeRig(t *testing.T, n int) *rig {
 	t.Helper()
-	g := newRig(t, withConfig(func(c *Config) { c.RxQueues = n }))
+	g := newRig(t, withConfig(func(c *Config) { c.RxQueues, c.VLANFilters = n, 1 }))
 	g.setup()
 	for q := range n {
 		r4.MTLRxQOperationMode.Store(g.mtl(q), r4.RSF|r4.RQS.Of(uint32(16384/n/256-1)))
