@@ -354,7 +354,7 @@ func TestFilterBadInput(t *testing.T) {
 	} {
 		mustFail(t, c.err, c.target, c.words...)
 		var e *stmmac.Error
-		if !errors.As(c.err, &e) || e.Dev != "sim" {
+		if !errors.As(c.err, &e) || e.Dev != "sim" || errors.As(e.Err, new(*stmmac.Error)) {
 			t.Errorf("%#v", c.err)
 		}
 	}
