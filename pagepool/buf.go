@@ -31,6 +31,8 @@ const (
 	RxCsumBad
 	// RxTimestamp: Meta.Timestamp is valid.
 	RxTimestamp
+	// RxHash: Meta.Hash is valid.
+	RxHash
 )
 
 // Flags of frames in both directions: tags that are not among the bytes of a
@@ -47,6 +49,9 @@ const (
 	InnerVLANTag
 )
 
+// TxSpecial are the flags with which a frame cannot be sent just as it is.
+const TxSpecial = VLANTag | VLANService | InnerVLANTag | TxCsum
+
 // Flags of sent frames.
 const (
 	// TxCsum: the checksums of the IPv4 header, if the frame has one, and of its
@@ -59,7 +64,7 @@ const (
 // buffer of a chain.
 type Meta struct {
 	Flags     Flags
-	Hash      uint32 // receive hash, 0 if the device computes none
+	Hash      uint32 // receive hash
 	VLAN      uint16 // tag control information of the outer tag
 	InnerVLAN uint16 // tag control information of the inner tag
 	MSS       uint16 // bytes, for segmentation by the device
@@ -201,11 +206,11 @@ func (b *Buf) CopyTo(p []byte) int {
 }
 
 // Received makes the buffer hold n bytes that a device wrote at offset off of
-// its chunk, without flags, hash and successor, and gives it to o. For
+// its chunk, with flags f and without a successor, and gives it to o. For
 // drivers: n and off must lie inside the chunk.
-func (b *Buf) Received(off, n uint16, o Owner) {
+func (b *Buf) Received(off, n uint16, o Owner, f Flags) {
 	b.off, b.len, b.next, b.owner = off, n, 0, o
-	b.Flags, b.Hash = 0, 0
+	b.Flags = f
 }
 
 // SetOwner says who holds the buffer, for the report of [Pool.Close]; o is of

@@ -163,8 +163,8 @@ func TestReceived(t *testing.T) {
 	b.SetOwner(p.Owner("rx0"))
 	b.Flags = VLANTag | RxTimestamp | RxCsumGood
 	app := p.Owner("application")
-	b.Received(66, 1514, app)
-	if b.Offset() != 66 || b.Len() != 1514 || b.Next() != nil || b.Owner() != app || b.Flags != 0 {
+	b.Received(66, 1514, app, RxCsumGood)
+	if b.Offset() != 66 || b.Len() != 1514 || b.Next() != nil || b.Owner() != app || b.Flags != RxCsumGood {
 		t.Errorf("offset %d, length %d, owner %#x, flags %#x", b.Offset(), b.Len(), b.Owner(), b.Flags)
 	}
 	p.FreeBatch(bufs)

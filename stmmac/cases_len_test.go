@@ -208,10 +208,13 @@ func newRings(t *testing.T, c ringsConfig) *rings {
 		must(err)
 		mem[i] = core.RingMemory{Mem: p, N: c.n}
 	}
-	r.rx = core.NewRxRing(hw.RxDescs(0, mem[0]), m, r.pool.Owner("rx"), c.n, c.lay, !c.strip)
-	r.tx = core.NewTxRing(hw.TxDescs(0, mem[1]), m, r.pool.Owner("tx"), c.n, c.maxFrame, hw.Limits().MaxTxBuf, false,
-		func(err error) error { return err })
+	r.rx = core.NewRxRing(m, r.pool.Owner("rx"), !c.strip)
+	r.rx.Restart(hw.RxDescs(0, mem[0]), c.n, c.lay)
+	r.tx = core.NewTxRing(m, r.pool.Owner("tx"), false, func(err error) error { return err })
+	r.tx.Restart(hw.TxDescs(0, mem[1]), c.n, core.TxLimits{MaxFrame: c.maxFrame, MaxBuf: hw.Limits().MaxTxBuf})
 	r.rx.Fill()
+	r.rx.Resume()
+	r.tx.Resume()
 	must(hw.Setup(core.Setup{Rx: mem[:1], Tx: mem[1:], RxSize: c.lay.Size, RxTails: []uint32{r.rx.Tail()}, Addr: []byte{2, 0, 0, 0, 0, 1}}))
 	hw.Start()
 	if _, err := hw.SetFilter(core.Filter{Promiscuous: true}); err != nil {

@@ -26,9 +26,7 @@ func (m *MAC) Counters() iter.Seq2[string, uint64] {
 				}
 			}
 		}
-		if !m.closed() {
-			m.hw.ReadCounters()
-		}
+		m.readCounters()
 		for name, v := range m.hw.Counters() {
 			if !yield(name, v) {
 				return
@@ -37,6 +35,15 @@ func (m *MAC) Counters() iter.Seq2[string, uint64] {
 		m.mu.Lock()
 		full := m.filterFull
 		m.mu.Unlock()
-		yield("filter_full", full)
+		_ = yield("filter_full", full) && yield("faults", m.faults.Load()) && yield("recoveries", m.recoveries.Load())
+	}
+}
+
+// readCounters reads the counters of the device, unless it is being rebuilt: that
+// reads them too.
+func (m *MAC) readCounters() {
+	if !m.closed() && m.registers.mu.TryRLock() {
+		m.hw.ReadCounters()
+		m.leave()
 	}
 }

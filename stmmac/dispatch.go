@@ -24,7 +24,7 @@ type served struct {
 }
 
 // plan enables the interrupt vectors and decides who waits for which.
-func (m *MAC) plan(s *core.Setup) error {
+func (m *MAC) plan() error {
 	have := m.dev.NumInterrupts()
 	if have == 0 {
 		return nil
@@ -40,7 +40,6 @@ func (m *MAC) plan(s *core.Setup) error {
 		if len(c.Rx) < len(m.rx) || len(c.Tx) < len(m.tx) {
 			return fmt.Errorf("vectors for %d receive and %d transmit queues are given: %w", len(c.Rx), len(c.Tx), os.ErrInvalid)
 		}
-		s.VectorEach = true
 		common.number = c.Common
 		for ch := range max(len(m.rx), len(m.tx)) {
 			common.channels = append(common.channels, served{ch, core.EventFatal})
@@ -111,21 +110,23 @@ func (m *MAC) lost(op string, err error) {
 	switch {
 	case m.closed():
 	case errors.Is(err, ErrClosed):
-		m.fail(op, ErrGone)
+		m.fail(m.wrap(op, ErrGone))
 	default:
-		m.fail(op, err)
+		m.fail(m.wrap(op, err))
 	}
 }
 
 // handle serves a channel: it wakes the queues whose events it finds, and says
 // whether there were any on a device that answers.
 func (m *MAC) handle(ch int, mask core.Events) bool {
+	m.registers.mu.RLock()
 	found := m.hw.Events(ch, mask)
+	m.leave()
 	switch {
 	case found&core.EventGone != 0:
-		m.fail("serve an interrupt", ErrGone)
+		m.fail(m.wrap("serve an interrupt", ErrGone))
 	case found&core.EventFatal != 0:
-		m.fail(fmt.Sprintf("channel %d", ch), ErrFatalBus)
+		m.monitor.report(fmt.Sprintf("channel %d", ch), ErrFatalBus)
 	}
 	if found&core.EventRx != 0 && ch < len(m.rx) {
 		m.rx[ch].signal()

@@ -132,8 +132,8 @@ func (m *MAC) RemoveVLAN(vid uint16) error {
 func (m *MAC) changeFilter(op string, change func(*Filter) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed() {
-		return &Error{Op: op, Dev: m.cfg.Name, Err: ErrClosed}
+	if err := m.alive(op); err != nil {
+		return err
 	}
 	f := m.filter.Clone()
 	if err := change(&f); err != nil {
@@ -184,8 +184,8 @@ func (m *MAC) SetHardwareAddr(a net.HardwareAddr) error {
 	const op = "set hardware address"
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed() {
-		return &Error{Op: op, Dev: m.cfg.Name, Err: ErrClosed}
+	if err := m.alive(op); err != nil {
+		return err
 	}
 	if !core.IsUnicast(a) {
 		return &Error{Op: op, Dev: m.cfg.Name, Err: fmt.Errorf("%v is no unicast address of six bytes: %w", a, os.ErrInvalid)}

@@ -27,10 +27,13 @@ type MAC struct {
 
 	mapping *pagepool.Mapping
 	ownPool *pagepool.Pool // nil if the caller gave one
-	rings   []*pagepool.Memory
 	rx      []*RxQueue
 	tx      []*TxQueue
-	running bool // the DMA may access memory
+	program Program
+
+	registers registers
+	monitor   monitor
+	running   bool // the DMA may access memory
 
 	vectors    []mmio.Interrupt // one for each entry of serves
 	serves     []vector
@@ -44,6 +47,10 @@ type MAC struct {
 	// filterFull counts how often the filter had no room for what it should do.
 	filterFull uint64
 
+	faults, recoveries atomic.Uint64
+
+	life      context.Context // ends with the MAC
+	endLife   context.CancelFunc
 	closing   chan struct{} // closed by Close
 	closeOnce sync.Once
 	closeErr  error
@@ -67,7 +74,11 @@ func (m *MAC) name() string {
 func (m *MAC) Features() Features { return m.feat }
 
 // MTU is the longest payload of a frame in bytes.
-func (m *MAC) MTU() int { return m.cfg.MTU }
+func (m *MAC) MTU() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cfg.MTU
+}
 
 // NumQueues is the number of receive and transmit queues.
 func (m *MAC) NumQueues() (rx, tx int) { return len(m.rx), len(m.tx) }
@@ -161,6 +172,7 @@ func (m *MAC) closed() bool {
 // returns the same error then. The Device stays open.
 func (m *MAC) Close() error {
 	m.closeOnce.Do(func() {
+		m.endLife() // whatever is under way ends soon
 		m.mu.Lock()
 		close(m.closing)
 		m.mu.Unlock()
@@ -185,7 +197,7 @@ func (m *MAC) release() error {
 		q.ring.End()
 	}
 	if m.running {
-		if err := m.stop(); err != nil {
+		if err := m.stop(context.Background()); err != nil {
 			// The device may still write: its memory is not given back.
 			return errors.Join(append(errs, err)...)
 		}
@@ -196,9 +208,7 @@ func (m *MAC) release() error {
 	for _, q := range m.tx {
 		q.ring.Release()
 	}
-	for _, r := range m.rings {
-		errs = append(errs, r.Close())
-	}
+	errs = append(errs, m.freeRings()...)
 	if m.mapping != nil {
 		errs = append(errs, m.mapping.Close())
 	}
@@ -210,31 +220,28 @@ func (m *MAC) release() error {
 
 // stop brings the DMA to rest, by a reset of the whole device if the MAC does
 // not obey. A device that is gone accesses nothing.
-func (m *MAC) stop() error {
-	ctx := context.Background()
+func (m *MAC) stop(ctx context.Context) error {
 	m.hw.ReadCounters() // a reset clears them
 	err := m.hw.Stop(ctx)
 	m.hw.ReadCounters()
 	if err == nil || errors.Is(err, ErrGone) {
 		return nil
 	}
-	if e := m.dev.Reset(ctx); e != nil {
+	if e := m.dev.Reset(context.WithoutCancel(ctx)); e != nil {
 		return fmt.Errorf("the DMA does not stop, so its memory stays mapped: %w; and resetting the device: %w", err, e)
 	}
 	return nil
 }
 
-// fail marks the device as failed and wakes everybody who waits.
-func (m *MAC) fail(op string, err error) {
-	e := &Error{Op: op, Dev: m.cfg.Name, Err: err}
-	if !m.failure.CompareAndSwap(nil, e) {
-		return
+// wrap makes an error of the call op.
+func (m *MAC) wrap(op string, err error) *Error { return &Error{Op: op, Dev: m.cfg.Name, Err: err} }
+
+// fail marks the device as failed, unless it is, and wakes everybody who waits. It
+// returns why the device failed.
+func (m *MAC) fail(err *Error) error {
+	if m.failure.CompareAndSwap(nil, err) {
+		m.log().Error().Err(err).Msg("device failed")
+		m.wakeAll()
 	}
-	m.log().Error().Err(e).Msg("device failed")
-	for _, q := range m.rx {
-		q.signal()
-	}
-	for _, q := range m.tx {
-		q.signal()
-	}
+	return m.Err()
 }

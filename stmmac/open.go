@@ -1,6 +1,7 @@
 package stmmac
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/gostmmac/gostmmac/mmio"
 	"github.com/gostmmac/gostmmac/pagepool"
@@ -26,13 +28,16 @@ func Open(ctx context.Context, d Device, opts ...Option) (*MAC, error) {
 	if err := validate(&o); err != nil {
 		return nil, &Error{Op: "open", Dev: o.Name, Err: err}
 	}
-	hw, err := hardware(&o.Config, d)
-	if err != nil {
+	m := &MAC{cfg: o.Config, dev: d, closing: make(chan struct{}), link: o.Link}
+	m.life, m.endLife = context.WithCancel(context.Background())
+	m.monitor.init(m)
+	m.filter = core.Filter{Promiscuous: o.Promiscuous, AllMulticast: o.AllMulticast}
+	var err error
+	if m.hw, err = hardware(&m.cfg, d); err != nil {
 		return nil, &Error{Op: "open", Dev: o.Name, Err: err}
 	}
-	m := &MAC{cfg: o.Config, dev: d, hw: hw, closing: make(chan struct{}), link: o.Link}
-	m.filter = core.Filter{Promiscuous: o.Promiscuous, AllMulticast: o.AllMulticast}
 	if err := m.start(ctx, o.program); err != nil {
+		m.endLife()
 		return nil, errors.Join(wrap("open", o.Name, err), m.release())
 	}
 	m.log().Info().Str("version", fmt.Sprintf("%x.%x0", m.feat.Version>>4, m.feat.Version&0xf)).
@@ -50,6 +55,17 @@ func wrap(op, dev string, err error) error {
 		return err
 	}
 	return &Error{Op: op, Dev: dev, Err: err}
+}
+
+// within says that a call named op failed in a step of it that has a name of its
+// own.
+func (m *MAC) within(op string, err error) *Error {
+	if e, ok := err.(*Error); ok {
+		step := *e
+		step.Op = op + ": " + e.Op
+		return &step
+	}
+	return m.wrap(op, err)
 }
 
 // limits of the configuration.
@@ -95,6 +111,11 @@ func validate(o *options) error {
 	if a := o.HardwareAddr; a != nil && !core.IsUnicast(a) {
 		return fmt.Errorf("hardware address %v is no unicast address of six bytes: %w", a, os.ErrInvalid)
 	}
+	if r := &o.Recovery; r.Limit < 0 || r.Window < 0 || r.Stall < 0 {
+		return fmt.Errorf("recovery %+v has a negative value: %w", *r, os.ErrInvalid)
+	}
+	o.Recovery.Window = cmp.Or(o.Recovery.Window, 10*time.Second)
+	o.Recovery.Stall = cmp.Or(o.Recovery.Stall, 400*time.Millisecond)
 	if o.Clock == nil || o.ResetTimeout <= 0 || o.StopTimeout <= 0 {
 		return fmt.Errorf("no clock, or a timeout that is not positive: %w", os.ErrInvalid)
 	}
@@ -154,33 +175,21 @@ func (m *MAC) start(ctx context.Context, p Program) error {
 	if err = m.makePool(); err != nil {
 		return err
 	}
-	s := core.Setup{Addr: m.addr}
-	if err = m.makeQueues(p, &s); err != nil {
+	m.makeQueues(p)
+	if err = m.plan(); err != nil {
 		return err
 	}
-	if err = m.plan(&s); err != nil {
-		return err
-	}
-	if err = m.hw.Setup(s); err != nil {
-		return err
-	}
-	m.running = true
-	m.hw.Start()
-	use, err := m.hw.SetFilter(m.filter)
-	if err != nil {
-		return err
-	}
-	m.noteFilter(use)
-	if err = m.hw.SetLink(m.link); err != nil {
+	if err = m.bringUp(); err != nil {
 		return err
 	}
 	m.dispatch()
+	m.monitor.start()
 	return nil
 }
 
 // fits checks the configuration against what the device has.
 func (m *MAC) fits() error {
-	c, f, l := &m.cfg, &m.feat, m.hw.Limits()
+	c, f := &m.cfg, &m.feat
 	for _, q := range []struct {
 		what      string
 		want, has int
@@ -198,12 +207,17 @@ func (m *MAC) fits() error {
 	if err := fitsVLAN(c, f); err != nil {
 		return err
 	}
-	if c.MTU < minMTU || c.MTU > l.MaxMTU {
-		return fmt.Errorf("MTU %d is not in %d..%d: %w", c.MTU, minMTU, l.MaxMTU, os.ErrInvalid)
+	return m.fitsMTU(c.MTU)
+}
+
+// fitsMTU checks an MTU against what the device has.
+func (m *MAC) fitsMTU(mtu int) error {
+	if most := m.hw.Limits().MaxMTU; mtu < minMTU || mtu > most {
+		return fmt.Errorf("MTU %d is not in %d..%d: %w", mtu, minMTU, most, os.ErrInvalid)
 	}
-	if n := core.MaxFrameLen(c.MTU); n > m.hw.MaxFrame() {
+	if n := core.MaxFrameLen(mtu); n > m.hw.MaxFrame() {
 		return fmt.Errorf("MTU %d needs %d bytes of FIFO a queue, and with %d receive and %d transmit queues there are %d: use fewer queues: %w",
-			c.MTU, n, c.RxQueues, c.TxQueues, m.hw.MaxFrame(), os.ErrInvalid)
+			mtu, n, m.cfg.RxQueues, m.cfg.TxQueues, m.hw.MaxFrame(), os.ErrInvalid)
 	}
 	return nil
 }
@@ -233,65 +247,6 @@ func (m *MAC) reaches(what string, end uint64) error {
 		return fmt.Errorf("%s is mapped up to %#x, and the device has %d address bits: %w", what, end, w, os.ErrInvalid)
 	}
 	return nil
-}
-
-// makeQueues makes rings and queues and fills the receive rings.
-func (m *MAC) makeQueues(p Program, s *core.Setup) error {
-	l := m.hw.Limits()
-	headroom := pagepool.NetSKBPad
-	if p != nil {
-		headroom = pagepool.XDPHeadroom
-	}
-	lay, err := core.ChooseRxLayout(m.cfg.MTU, m.mapping.Pool().BufSize(), headroom, m.cfg.NetIPAlign, l.MaxRxBuf)
-	if err != nil {
-		return err
-	}
-	s.RxSize = lay.Size
-	for i := range m.cfg.RxQueues {
-		mem, err := m.ringMemory(m.cfg.RxRing, l)
-		if err != nil {
-			return err
-		}
-		owner := m.mapping.Pool().Owner(fmt.Sprintf("%s rx%d", m.name(), i))
-		ring := core.NewRxRing(m.hw.RxDescs(i, mem), m.mapping, owner, m.cfg.RxRing, lay, !m.cfg.StripFCS)
-		ring.Fill()
-		q := &RxQueue{waiter: newWaiter(m, i, core.EventRx), ring: ring, program: p}
-		if p != nil {
-			ring.SetFilter(q.filter)
-		}
-		m.rx = append(m.rx, q)
-		s.Rx = append(s.Rx, mem)
-		s.RxTails = append(s.RxTails, ring.Tail())
-	}
-	maxFrame := core.MaxFrameLen(m.cfg.MTU) - core.FCSLen
-	for i := range m.cfg.TxQueues {
-		mem, err := m.ringMemory(m.cfg.TxRing, l)
-		if err != nil {
-			return err
-		}
-		owner := m.mapping.Pool().Owner(fmt.Sprintf("%s tx%d", m.name(), i))
-		q := &TxQueue{waiter: newWaiter(m, i, core.EventTx)}
-		q.ring = core.NewTxRing(m.hw.TxDescs(i, mem), m.mapping, owner, m.cfg.TxRing, maxFrame, l.MaxTxBuf, m.cfg.KeepTx, q.fail)
-		q.shared = SharedTx{q: q, turn: make(chan struct{}, 1)}
-		m.tx = append(m.tx, q)
-		s.Tx = append(s.Tx, mem)
-	}
-	return nil
-}
-
-// ringMemory returns memory for a ring of n descriptors.
-func (m *MAC) ringMemory(n int, l core.Limits) (core.RingMemory, error) {
-	mem, err := pagepool.NewMemory(m.dev, n*l.DescSize, l.RingAlign)
-	if err != nil {
-		return core.RingMemory{}, err
-	}
-	m.rings = append(m.rings, mem)
-	first, end := mem.Addr(), mem.Addr()+uint64(len(mem.Bytes()))
-	if first>>32 != (end-1)>>32 {
-		// The tail register has the low half only.
-		return core.RingMemory{}, fmt.Errorf("a ring at %#x crosses a boundary of 4 GiB: %w", first, os.ErrInvalid)
-	}
-	return core.RingMemory{Mem: mem, N: n}, m.reaches("a ring", end)
 }
 
 // randomAddr returns a random locally administered unicast address.

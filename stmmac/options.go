@@ -24,10 +24,14 @@ func defaults() options {
 		RxQueues: 1, TxQueues: 1, RxRing: 512, TxRing: 512,
 		MTU:          1500,
 		Link:         Link{Up: true, Speed: 1000, FullDuplex: true},
+		RxChecksum:   true,
+		TxChecksum:   true,
+		VLANInsert:   true,
 		NetIPAlign:   pagepool.NetIPAlign,
 		BufSize:      2048,
 		ResetTimeout: time.Second,
 		StopTimeout:  100 * time.Millisecond,
+		Recovery:     Recovery{Limit: 4},
 		Clock:        core.NewWallClock(),
 	}}
 }
@@ -86,6 +90,14 @@ func WithPromiscuous() Option { return func(o *options) { o.Promiscuous = true }
 // WithAllMulticast lets all multicast frames in.
 func WithAllMulticast() Option { return func(o *options) { o.AllMulticast = true } }
 
+// WithChecksums says whether the device checks the checksums of received frames
+// ([pagepool.RxCsumGood]) and inserts those of sent ones ([pagepool.TxCsum]),
+// where it can; the default is that it does both. Devices that do it wrong get
+// false: then the driver computes what is asked for.
+func WithChecksums(rx, tx bool) Option {
+	return func(o *options) { o.RxChecksum, o.TxChecksum = rx, tx }
+}
+
 // WithNetIPAlign overrides [pagepool.NetIPAlign]: bytes, 0 to 15.
 func WithNetIPAlign(n int) Option { return func(o *options) { o.NetIPAlign = n } }
 
@@ -95,6 +107,10 @@ func WithProgram(p Program) Option { return func(o *options) { o.program = p } }
 // WithTxCompletions makes Send free nothing: every finished frame is handed
 // back by [TxQueue.Reap].
 func WithTxCompletions() Option { return func(o *options) { o.KeepTx = true } }
+
+// WithRecovery says what becomes of the MAC after a fault. The default is that it
+// is rebuilt four times within ten seconds, and the fifth fault takes it down.
+func WithRecovery(r Recovery) Option { return func(o *options) { o.Recovery = r } }
 
 // WithLogger makes the MAC log events that are no packets. The zero Logger,
 // which is the default, is silent.

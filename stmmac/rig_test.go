@@ -2,11 +2,14 @@ package stmmac_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac"
@@ -29,6 +32,7 @@ func scale(t *testing.T, n int) int {
 // testWire is a wire in the hands of a test: what it was given to deliver
 // arrives at the MAC, and what the MAC sends is kept.
 type testWire struct {
+	mu      sync.Mutex
 	in      []sim.Frame
 	sent    [][]byte
 	blocked bool // the wire takes no frame from the MAC
@@ -37,6 +41,8 @@ type testWire struct {
 }
 
 func (w *testWire) Transmit(f sim.Frame) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.blocked {
 		return false
 	}
@@ -45,6 +51,8 @@ func (w *testWire) Transmit(f sim.Frame) bool {
 }
 
 func (w *testWire) Receive() (sim.Frame, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if len(w.in) == 0 {
 		return sim.Frame{}, false
 	}
@@ -59,9 +67,11 @@ func (w *testWire) Close() error    { return nil }
 
 // deliver lets frames arrive.
 func (w *testWire) deliver(frames ...[]byte) {
+	w.mu.Lock()
 	for _, f := range frames {
 		w.in = append(w.in, sim.Frame{Data: f})
 	}
+	w.mu.Unlock()
 	if w.notify != nil {
 		w.notify()
 	}
@@ -69,6 +79,8 @@ func (w *testWire) deliver(frames ...[]byte) {
 
 // take returns what was sent since the last call.
 func (w *testWire) take() [][]byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	s := w.sent
 	w.sent = nil
 	return s
@@ -125,12 +137,34 @@ func newRig(t *testing.T, c rigConfig) *rig {
 	}
 	r.opts = append([]stmmac.Option{
 		stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName("sim"), stmmac.WithPool(r.pool),
-		stmmac.WithClock(r.clock), stmmac.WithPromiscuous(),
+		stmmac.WithClock(rigClock{r.clock, r.dev}), stmmac.WithPromiscuous(),
 		stmmac.WithHardwareAddr([]byte{2, 0, 0, 0, 0, 1}),
 	}, c.opts...)
 	r.open()
 	t.Cleanup(r.finish)
 	return r
+}
+
+// rigClock is the clock of a MAC on an inline model: while the driver sleeps the
+// model goes on.
+type rigClock struct {
+	*sim.ManualClock
+	dev *sim.Device
+}
+
+func (c rigClock) Sleep(ctx context.Context, d time.Duration) error {
+	for c.dev.Step(1<<20) > 0 {
+	}
+	return c.ManualClock.Sleep(ctx, d)
+}
+
+// pass lets d go by, 10 ms at a time, with everything that is due in it.
+func (r *rig) pass(d time.Duration) {
+	for end := r.clock.Now() + d; r.clock.Now() < end; {
+		r.clock.Advance(min(10*time.Millisecond, end-r.clock.Now()))
+		r.step()
+		r.mac.MonitorPass()
+	}
 }
 
 func (r *rig) open() {

@@ -13,6 +13,7 @@ import (
 // for Stats; a call that finds another under way does nothing.
 type RxQueue struct {
 	waiter
+	mem      core.RingMemory
 	ring     *core.RxRing
 	program  Program
 	verdicts [MaxBatch]Verdict
@@ -94,13 +95,22 @@ func (q *RxQueue) Layout() RxLayout { return q.ring.Layout() }
 // reads two registers.
 func (q *RxQueue) Stats() RxStats {
 	s := q.ring.Stats()
+	if !q.mac.closed() && q.mac.registers.mu.TryRLock() {
+		q.collectLost()
+		q.mac.leave()
+	}
 	q.lost.Lock()
 	defer q.lost.Unlock()
-	if !q.mac.closed() {
-		missed, full := q.mac.hw.Lost(q.ch)
-		q.missed += uint64(missed)
-		q.full += uint64(full)
-	}
 	s.Missed, s.FIFOFull = q.missed, q.full
 	return s
+}
+
+// collectLost adds what the device has counted since it was last read: reading
+// clears it, and so does a reset.
+func (q *RxQueue) collectLost() {
+	q.lost.Lock()
+	defer q.lost.Unlock()
+	missed, full := q.mac.hw.Lost(q.ch)
+	q.missed += uint64(missed)
+	q.full += uint64(full)
 }

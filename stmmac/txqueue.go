@@ -13,6 +13,7 @@ import (
 // [TxQueue.Shared] for several senders.
 type TxQueue struct {
 	waiter
+	mem    core.RingMemory
 	ring   *core.TxRing
 	shared SharedTx
 }

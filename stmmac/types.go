@@ -14,6 +14,8 @@ type (
 	Config = core.Config
 	// AXI are the parameters of the bus interface.
 	AXI = core.AXI
+	// Recovery says what becomes of a MAC that met a fault.
+	Recovery = core.Recovery
 	// MSI says which interrupt vectors of the device serve what.
 	MSI = core.MSI
 	// Layout says where the registers of channels and queues lie.
@@ -72,9 +74,11 @@ var (
 	ErrGone          = core.ErrGone          // the device does not answer any more
 	ErrNoClock       = core.ErrNoClock       // the clocks of the PHY do not run
 	ErrFatalBus      = core.ErrFatalBus      // the device met a bus error
+	ErrStalled       = core.ErrStalled       // a queue stood still with something to do
 	ErrFrameTooLong  = core.ErrFrameTooLong  // longer than the MTU, the FIFO or the ring allows
 	ErrFrameTooShort = core.ErrFrameTooShort // shorter than the Ethernet header, or an empty buffer
 	ErrForeignBuffer = core.ErrForeignBuffer // of no arena that is mapped for the device
+	ErrNoHeadroom    = core.ErrNoHeadroom    // no room in front of a frame for its VLAN tags
 	ErrNotHeld       = core.ErrNotHeld       // free, or already with a queue
 )
 

@@ -2,6 +2,7 @@ package stmmac
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/gostmmac/gostmmac/mmio"
@@ -22,6 +23,9 @@ type waiter struct {
 	event  core.Events
 	wake   chan struct{}
 	direct mmio.Interrupt // a vector that serves only this queue
+
+	mu    sync.Mutex
+	rouse context.CancelFunc // ends the sleep on direct; nil while there is none
 }
 
 func newWaiter(m *MAC, ch int, e core.Events) waiter {
@@ -33,6 +37,16 @@ func (w *waiter) signal() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
+	}
+}
+
+// kick is signal, and ends a sleep on the queue's own vector too.
+func (w *waiter) kick() {
+	w.signal()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.rouse != nil {
+		w.rouse()
 	}
 }
 
@@ -59,8 +73,13 @@ func (w *waiter) wait(ctx context.Context, op string, look func() (ready, starve
 		}
 		// Clear, enable, flush; and then look again, since what happened before
 		// the clearing raises no interrupt any more.
-		if err := w.mac.hw.Unmask(w.ch, w.event); err != nil {
-			w.mac.fail(op, err)
+		if err := w.mac.enter(ctx); err != nil {
+			return &Error{Op: op, Dev: w.mac.cfg.Name, Err: err}
+		}
+		err := w.mac.hw.Unmask(w.ch, w.event)
+		w.mac.leave()
+		if err != nil {
+			w.mac.fail(w.mac.wrap(op, err))
 			continue
 		}
 		ready, starved := look()
@@ -81,19 +100,7 @@ func (w *waiter) sleep(ctx context.Context, starved bool) error {
 		return clock.Sleep(ctx, idlePoll)
 	}
 	if w.direct != nil && !starved {
-		_, err := w.direct.Wait(ctx)
-		switch {
-		case err == nil:
-			w.mac.handle(w.ch, w.event)
-			if err := w.direct.Unmask(); err != nil {
-				w.mac.lost("unmask an interrupt", err)
-			}
-		case ctx.Err() != nil:
-			return ctx.Err()
-		default:
-			w.mac.lost("wait for an interrupt", err)
-		}
-		return nil
+		return w.sleepDirect(ctx)
 	}
 	if starved {
 		stop := clock.AfterFunc(starvedPoll, w.signal)
@@ -106,4 +113,36 @@ func (w *waiter) sleep(ctx context.Context, starved bool) error {
 		return ctx.Err()
 	}
 	return nil
+}
+
+// sleepDirect sleeps on the queue's own vector.
+func (w *waiter) sleepDirect(ctx context.Context) error {
+	nap, rouse := context.WithCancel(ctx)
+	defer rouse()
+	w.setRouse(rouse)
+	defer w.setRouse(nil)
+	select {
+	case <-w.wake: // kicked before it was known how
+		return nil
+	default:
+	}
+	_, err := w.direct.Wait(nap)
+	switch {
+	case err == nil:
+		w.mac.handle(w.ch, w.event)
+		if err := w.direct.Unmask(); err != nil {
+			w.mac.lost("unmask an interrupt", err)
+		}
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case nap.Err() == nil:
+		w.mac.lost("wait for an interrupt", err)
+	}
+	return nil
+}
+
+func (w *waiter) setRouse(f context.CancelFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rouse = f
 }

@@ -55,14 +55,23 @@ const (
 	ThresholdTransmit
 	// StoreInReset: a register written while the software reset runs.
 	StoreInReset
-	// MDIOMisuse: a management transaction faster than 2.5 MHz or started
-	// before the last one ended.
+	// MDIOMisuse: a management transaction faster than 2.5 MHz, of no known kind,
+	// started before the last one ended or while the software reset runs, or in
+	// flight when the reset starts.
 	MDIOMisuse
+	// ChecksumMisuse: a checksum asked for that the transmit engine does not insert
+	// or inserts wrong.
+	ChecksumMisuse
+	// VLANMisuse: an inserted tag that no context descriptor gave, an insertion that
+	// the core is not able or not set up to do, or an access to a VLAN filter while
+	// another is under way.
+	VLANMisuse
 )
 
 var violationNames = [...]string{"", "OwnedWrite", "OwnMissing", "StaleFetch", "TailOutside", "TailMisaligned", "TailOvertakes",
 	"DMAOutside", "BufferOutside", "NoBuffer", "ConfigRunning", "ConfigInvalid", "FirstOnlyBits", "ChainBroken", "ChainCut",
-	"ContextInFrame", "LengthMismatch", "FrameBeyondFIFO", "ThresholdTransmit", "StoreInReset", "MDIOMisuse"}
+	"ContextInFrame", "LengthMismatch", "FrameBeyondFIFO", "ThresholdTransmit", "StoreInReset", "MDIOMisuse",
+	"ChecksumMisuse", "VLANMisuse"}
 
 // String returns the name of the kind.
 func (k ViolationKind) String() string {

@@ -324,7 +324,7 @@ func TestPrefetch(t *testing.T) {
 
 func TestKindNames(t *testing.T) {
 	seen := map[string]bool{}
-	for k := OwnedWrite; k <= MDIOMisuse; k++ {
+	for k := OwnedWrite; k <= VLANMisuse; k++ {
 		s := k.String()
 		if seen[s] || strings.Contains(s, "(") {
 			t.Errorf("kind %d is %q", int(k), s)

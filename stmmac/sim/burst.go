@@ -18,7 +18,8 @@ import (
 func (f *Faults) plain() bool {
 	return !f.ScribbleWriteBack && !f.Prefetch.On && !f.WholeBusWords && !f.ClockGated && f.Overflow.Mode == OverflowNone &&
 		f.InjectContext.Every == 0 && !f.TxNeverCompletes && !f.HalfDuplexQueue0Only && !f.SingleTxTwice && f.BusError == nil &&
-		f.RxError == nil && f.InconsistentLength == nil && f.RxLengthFlags == 0 && !f.ThresholdCorrupts
+		f.RxError == nil && f.LinkLoss == nil && f.Collide == nil && f.CollideLate == nil && f.RxChecksumLies == RxChecksumHonest &&
+		f.InconsistentLength == nil && f.RxLengthFlags == 0 && !f.ThresholdCorrupts
 }
 
 // burstCount adds up what the counters get at the end of a burst.
@@ -107,7 +108,7 @@ func (r *ring) release(list unsafe.Pointer, w3 []uint32) {
 func (t *txChan) burst(budget int) (used int) {
 	m := t.m
 	if !m.quick || !t.run || t.suspended || t.held || t.inFrame || t.stopping || t.flushing || !t.enabled ||
-		m.mac.conf&(r4.TE|r4.LM) != r4.TE {
+		m.mac.conf&(r4.TE|r4.LM|r4.DM) != r4.TE|r4.DM || m.flow.until != 0 || m.mac.tags.edits || t.tags.innerReq != 0 {
 		return 0
 	}
 	list := t.window()
@@ -121,13 +122,13 @@ func (t *txChan) burst(budget int) (used int) {
 	ioc, octets := uint32(0), uint64(0)
 	for used < limit {
 		const kind = uint32(r4.TxOWN | r4.TxCTXT | r4.TxFD | r4.TxLD)
-		k := t.owned(list, limit-used, kind|uint32(r4.CPC), uint32(r4.TxOWN|r4.TxFD|r4.TxLD), &w3)
+		k := t.owned(list, limit-used, kind|uint32(r4.CPC|r4.CIC|r4.SAIC), uint32(r4.TxOWN|r4.TxFD|r4.TxLD), &w3)
 		i, done := t.cur, 0
 		for done < k {
 			d := (*words)(unsafe.Add(list, uintptr(i*t.stride)))
 			w2 := le32(d[2])
 			n := int(w2 & uint32(r4.B1L))
-			if n < minPadded || w2&uint32(r4.B2L) != 0 || n+fcsLen > m.mac.jabber {
+			if n < minPadded || w2&uint32(r4.B2L|r4.VTIR) != 0 || n+fcsLen > m.mac.jabber {
 				break
 			}
 			addr := uint64(le32(d[0]))
@@ -206,6 +207,10 @@ func (c *rxChan) burst(budget int) (used int) {
 	var sum burstCount
 	var v view
 	var w3 [burstBlock]uint32
+	flags := uint32(r4.RxFD | r4.RxLD | r4.RxRS2V | r4.RxLT.Of(ltType))
+	if s.conf&r4.IPC != 0 {
+		flags |= uint32(r4.RxRS1V)
+	}
 	limit := min(budget, int(c.n))
 	if m.cfg.Profile == Strict {
 		limit = min(budget, int(c.before()))
@@ -233,7 +238,7 @@ func (c *rxChan) burst(budget int) (used int) {
 				c.riwtAt = m.time() + c.riwt
 				m.armTimer(c.riwtAt)
 			}
-			w3[done] = uint32(r4.RxFD|r4.RxLD|r4.RxRS2V|r4.RxLT.Of(ltType)) | total
+			w3[done] = flags | total
 			done++
 			if i++; i == c.n {
 				i = 0
@@ -301,12 +306,21 @@ func (c *rxChan) burstFrame(d *words, v *view, frame Frame, longest int) uint32 
 	if buf == nil {
 		return 0
 	}
+	d1 := r4.RDES1(0)
+	if m.mac.conf&r4.IPC != 0 {
+		check := m.mac.checkRx(data)
+		if m.rxq[0].dropsChecksum(&check) {
+			return 0
+		}
+		m.countIPC(&check)
+		d1 = check.d1
+	}
 	copy(buf, data)
 	if !strip {
 		sum := fcs(data)
 		copy(buf[len(data):], sum[:])
 	}
-	d[0], d[1], d[2] = 0, 0, le32(uint32(d2))
+	d[0], d[1], d[2] = 0, le32(uint32(d1)), le32(uint32(d2))
 	c.buffer = addr
 	return uint32(total)
 }

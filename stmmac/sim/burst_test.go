@@ -16,7 +16,10 @@ func TestBurstIsTheSame(t *testing.T) {
 	bursts := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		pick := func(name string, v ...uint32) uint32 { return rapid.SampledFrom(v).Draw(rt, name) }
-		conf := r4.Configuration(pick("conf", 0, uint32(r4.CST), uint32(r4.JE|r4.JD), uint32(r4.ACS|r4.S2KP), uint32(r4.LM), uint32(r4.WD|r4.JE)))
+		conf := r4.Configuration(pick("conf", 0, uint32(r4.CST), uint32(r4.JE|r4.JD), uint32(r4.ACS|r4.S2KP), uint32(r4.LM), uint32(r4.WD|r4.JE),
+			uint32(r4.IPC), uint32(r4.IPC|r4.CST)))
+		dropErrors := rapid.Bool().Draw(rt, "drop checksum errors")
+		incl := r4.VLANIncl(pick("incl", 0, 0, 0, uint32(r4.VLP|r4.VLC.Of(2)|5)))
 		filter := r4.PacketFilter(pick("filter", 0, 0, 0, uint32(r4.PR), uint32(r4.PM), uint32(r4.RA), uint32(r4.HMC), uint32(r4.PCF.Of(2))))
 		n := int(pick("ring", 4, 7, 16))
 		rbsz := int(pick("rbsz", 256, 2048))
@@ -27,6 +30,8 @@ func TestBurstIsTheSame(t *testing.T) {
 
 		type round struct {
 			rx, tx [][]byte
+			cic    uint32
+			vtir   uint32
 			bad    bool
 			full   bool
 			refill int
@@ -38,6 +43,17 @@ func TestBurstIsTheSame(t *testing.T) {
 			f := frameTo(dst, size, byte(size))
 			etype := uint16(pick(name+"type", 0x800, 0x800, 0x800, typeVLAN, typeARP, typeControl, 46, typeSlow))
 			binary.BigEndian.PutUint16(f[12:], etype)
+			if at := int(pick(name+"packet", 0, 0, 8, 30)); at > 0 && size >= 60 {
+				p := udp(make([]byte, size-60)...).filled(6).padded(18).bytes()
+				p[headerLen+at] ^= byte(pick(name+"flip", 0, 0, 1)) // of the header or the payload
+				copy(p, dst[:])
+				return p
+			}
+			if etype == typeControl { // PAUSE, for a round or two
+				copy(f, pauseDst[:])
+				binary.BigEndian.PutUint16(f[14:], opPause)
+				binary.BigEndian.PutUint16(f[16:], 3)
+			}
 			return f
 		}
 		var rounds []round
@@ -50,6 +66,7 @@ func TestBurstIsTheSame(t *testing.T) {
 			for range rapid.IntRange(0, 3).Draw(rt, "tx") {
 				r.tx = append(r.tx, frame("tx"))
 			}
+			r.cic, r.vtir = pick("cic", 0, 0, 1, 3), pick("vtir", 0, 0, 2)
 			rounds = append(rounds, r)
 		}
 
@@ -67,6 +84,11 @@ func TestBurstIsTheSame(t *testing.T) {
 			r4.MTLRxQOperationMode.Store(g.mtl(1), r4.RSF|r4.RQS.Of(7))
 			r4.MACPacketFilter.Store(g.r, filter)
 			r4.DMACHRxWatchdogTimer.Store(g.ch(0), 0x40)
+			if !dropErrors {
+				r4.MTLRxQOperationMode.Update(g.mtl(0), 0, r4.DISTCPEF)
+			}
+			r4.MACVLANIncl.Store(g.r, incl)
+			r4.MACRxFlow.Store(g.r, r4.RFE)
 			g.run()
 			r4.MACConfiguration.Update(g.r, 0, conf)
 			r4.DMACHInterruptEnable.Store(g.ch(0), r4.NIE|r4.AIE|r4.RIE|r4.TIE|r4.RBUE)
@@ -87,7 +109,10 @@ func TestBurstIsTheSame(t *testing.T) {
 				g.reap()
 				for _, f := range r.tx {
 					if g.txTail-g.txHead < n-1 {
+						d := g.desc(g.txRing, g.txTail)
 						g.queue(ioc, f)
+						d[2] |= uint32(r4.VTIR.Of(r.vtir))
+						d[3] |= uint32(r4.CIC.Of(r.cic))
 					}
 				}
 				g.ring()

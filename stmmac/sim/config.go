@@ -52,6 +52,14 @@ type Config struct {
 	// Layout says where the per-channel registers lie; the zero value is
 	// gmac4reg.DefaultLayout.
 	Layout regs.Layout
+	// NoRxChecksum and NoTxChecksum leave out the checksum engines, NoVLANInsert
+	// the insertion of VLAN tags and source addresses, NoDoubleVLAN the processing
+	// of a second tag and NoVLANHash the VLAN hash filter.
+	NoRxChecksum, NoTxChecksum             bool
+	NoVLANInsert, NoDoubleVLAN, NoVLANHash bool
+	// VLANFilters is 1, the one filter of MAC_VLAN_Tag, or 4, 8, 16, 24 or 32 behind
+	// MAC_VLAN_Tag_Ctrl and MAC_VLAN_Tag_Data; 0 is 32.
+	VLANFilters int
 	// Address is what the MAC address 0 registers hold after reset; all zero
 	// gives the databook's ff:ff:ff:ff:ff:ff.
 	Address [6]byte
@@ -60,6 +68,15 @@ type Config struct {
 	// or 1 + RxQueues + TxQueues: the common line, then one line for each
 	// receive channel, then one for each transmit channel. 0 is 1.
 	NumInterrupts int
+
+	// PHY is the PHY that the frames of the MAC pass through; nil is a gigabit PHY with
+	// clause 22 at address 1, on a cable to a partner that can do everything. What it
+	// means for frames is told in phy.go. OtherPHYs are on the same management bus.
+	PHY       *PHYConfig
+	OtherPHYs []PHYConfig
+	// NoPHY is a link that is always up, whatever the MAC is set to, with nothing on
+	// the management bus but OtherPHYs. NoMDIO is the same without the bus.
+	NoPHY, NoMDIO bool
 
 	Profile Profile
 	// Clock is the clock of timers; nil is a new ManualClock with Inline and
@@ -112,6 +129,7 @@ func (c *Config) complete() error {
 	setDefault(&c.AddrWidth, 48)
 	setDefault(&c.BusBytes, 8)
 	setDefault(&c.HashBins, 64)
+	setDefault(&c.VLANFilters, vlanCodes[len(vlanCodes)-1])
 	setDefault(&c.CSRClock, defaultCSRClock)
 	setDefault(&c.Layout, gmac4reg.DefaultLayout)
 	setDefault(&c.NumInterrupts, 1)
@@ -130,6 +148,7 @@ func (c *Config) complete() error {
 		{"AddrWidth", c.AddrWidth, c.AddrWidth == 32 || c.AddrWidth == 40 || c.AddrWidth == 48, "not 32, 40 or 48"},
 		{"BusBytes", c.BusBytes, c.BusBytes == 4 || c.BusBytes == 8 || c.BusBytes == 16, "not 4, 8 or 16"},
 		{"HashBins", c.HashBins, c.HashBins == 64 || c.HashBins == 128 || c.HashBins == 256, "not 64, 128 or 256"},
+		{"VLANFilters", c.VLANFilters, nrvf(c.VLANFilters) >= 0, "not 1, 4, 8, 16, 24 or 32"},
 		{"NumInterrupts", c.NumInterrupts, c.NumInterrupts == 1 || c.NumInterrupts == 1+c.RxQueues+c.TxQueues,
 			"neither 1 nor 1 + RxQueues + TxQueues"},
 		{"Profile", int(c.Profile), c.Profile == Strict || c.Profile == Linux, "unknown"},

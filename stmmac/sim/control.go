@@ -64,12 +64,20 @@ func (m *Model) control(off uint32, r *register, v uint32) {
 	case idMTL + uint32(r4.MTLRxQOperationMode):
 		m.rxQueueMode(off, ch, r4.MTLRxQMode(old), r4.MTLRxQMode(now))
 		return
+	case uint32(r4.MACQxTxFlow):
+		m.storeTxFlow(off, r4.TxFlow(old), r4.TxFlow(now))
+		return
 	case uint32(r4.MMCControl):
 		m.mmcControl(r4.MMCCtrl(now))
 		return
 	case uint32(r4.MACMDIOAddress), uint32(r4.MACMDIOData):
 		m.storeMDIO(off, r, v)
 		return
+	case uint32(r4.MACVLANTag), uint32(r4.MACVLANTagData):
+		if m.cfg.VLANFilters > 1 {
+			m.storeVLANTag(off, r, v)
+			return
+		}
 	case uint32(r4.MACConfiguration):
 		m.auditSpeed(r4.Configuration(old), r4.Configuration(now))
 	}
@@ -164,7 +172,7 @@ func (m *Model) loadLocked(off uint32, r *register) uint32 {
 		m.regs.set(off, 0)
 		return v
 	case idMTL + uint32(r4.MTLTxQDebug):
-		return uint32(m.tx[ch].debug())
+		return uint32(m.tx[ch].debug() | m.debugPaused())
 	case idMTL + uint32(r4.MTLRxQDebug):
 		return uint32(m.rxq[ch].debug())
 	case uint32(r4.MACDebug):
@@ -175,7 +183,10 @@ func (m *Model) loadLocked(off uint32, r *register) uint32 {
 		}
 		return 0
 	case uint32(r4.MACMDIOAddress), uint32(r4.MACMDIOData):
-		m.updateMDIO()
+		m.runPHY()
+		return m.regs.get(off)
+	case uint32(r4.MACVLANTag), uint32(r4.MACVLANTagData):
+		m.updateVLAN()
 		return m.regs.get(off)
 	}
 	return m.loadMMC(off)
@@ -183,13 +194,14 @@ func (m *Model) loadLocked(off uint32, r *register) uint32 {
 
 // States of DMA_Debug_Status0 and 1 (databook: RPSx and TPSx).
 const (
-	rxStopped   = 0
-	rxWaiting   = 3
-	rxSuspended = 4
-	txStopped   = 0
-	txWaiting   = 2 // for the status of the MAC
-	txReading   = 3
-	txSuspended = 6
+	rxStopped      = 0
+	rxWaiting      = 3
+	rxSuspended    = 4
+	rxTransferring = 7
+	txStopped      = 0
+	txWaiting      = 2 // for the status of the MAC
+	txReading      = 3
+	txSuspended    = 6
 )
 
 // debugStatus composes the states of channels 0 to 2, 3 to 6 or 7.

@@ -10,11 +10,13 @@ var errBus = errors.New("sim: bus error")
 
 // dmaFault says that an access fails before it reaches a mapping.
 func (m *Model) dmaFault(addr uint64, n int, write bool) bool {
+	m.refused = false
 	end := addr + uint64(n-1)
 	if end < addr || end>>m.cfg.AddrWidth != 0 {
 		return true
 	}
-	return m.faults.BusError != nil && m.faults.BusError(addr, n, write)
+	m.refused = m.faults.BusError != nil && m.faults.BusError(addr, n, write)
+	return m.refused
 }
 
 // window is DMA.Window for what the device can address; n is at least 1.
@@ -33,6 +35,11 @@ func (m *Model) readDMA(addr uint64, p []byte) error {
 	if m.dmaFault(addr, len(p), false) {
 		return errBus
 	}
+	return m.readMapped(addr, p)
+}
+
+// readMapped and writeMapped are for an access that dmaFault let through.
+func (m *Model) readMapped(addr uint64, p []byte) error {
 	if w := m.window(addr, len(p)); w != nil {
 		copy(p, w)
 		return nil
@@ -47,6 +54,10 @@ func (m *Model) writeDMA(addr uint64, p []byte) error {
 	if m.dmaFault(addr, len(p), true) {
 		return errBus
 	}
+	return m.writeMapped(addr, p)
+}
+
+func (m *Model) writeMapped(addr uint64, p []byte) error {
 	if w := m.window(addr, len(p)); w != nil {
 		copy(w, p)
 		return nil

@@ -94,9 +94,11 @@ func (c *rxChan) watchdog(m *Model) {
 // state is RPSx of DMA_Debug_Status.
 func (c *rxChan) state() uint32 {
 	switch {
+	case c.hung:
+		return rxTransferring
 	case !c.run:
 		return rxStopped
-	case c.suspended:
+	case c.suspended && !c.stalled:
 		return rxSuspended
 	}
 	return rxWaiting
@@ -111,14 +113,7 @@ func (m *Model) stepRx(budget int) (used int) {
 			used++
 		}
 	}
-	for i := range m.rxq {
-		if m.rxStrict {
-			i = len(m.rxq) - 1 - i
-		}
-		if !m.rxq[i].empty() {
-			used += m.drain(i, budget-used)
-		}
-	}
+	used += m.drainAll(budget - used)
 	used += m.listen(budget - used)
 	for i := range m.rx {
 		m.rx[i].peek()
@@ -128,19 +123,21 @@ func (m *Model) stepRx(budget int) (used int) {
 
 // free says whether the channel can take a frame of queue q now.
 func (c *rxChan) free(q int) bool {
-	return c.run && !c.suspended && !c.ctx.pending && (c.mid < 0 || c.mid == q)
+	return c.run && !c.stalled && !c.suspended && !c.ctx.pending && (c.mid < 0 || c.mid == q)
 }
 
-// drain moves waiting frames of a queue to memory.
-func (m *Model) drain(i, budget int) (used int) {
+// drain moves up to frames waiting frames of a queue to memory, with up to budget
+// descriptors; left is how many frames it may still move.
+func (m *Model) drain(i, budget, frames int) (used, left int) {
 	q := &m.rxq[i]
-	for used < budget && !q.empty() {
+	for used < budget && frames > 0 && !q.empty() {
 		f := &q.frames[q.head]
 		c := &m.rx[f.meta.ch]
 		if !c.run && c.flush && c.mid != i {
 			m.missed(c)
 			q.pop(m)
 			used++
+			frames--
 			continue
 		}
 		if !c.free(i) {
@@ -161,8 +158,9 @@ func (m *Model) drain(i, budget int) (used int) {
 		}
 		c.mid = -1
 		q.pop(m)
+		frames--
 	}
-	return used
+	return used, frames
 }
 
 // missed counts a frame that the DMA drops because the channel has stopped.
@@ -179,10 +177,11 @@ func (m *Model) missed(c *rxChan) {
 }
 
 // listen takes frames from the wire. On a wire that is not elastic they come
-// whether the receiver is on or not; on one that is, they wait.
+// whether the receiver and the link are on or not; on one that is, they wait.
 func (m *Model) listen(budget int) (used int) {
 	elastic := m.wire.Elastic()
-	deaf := m.mac.conf&r4.RE == 0 || m.mac.conf&r4.LM != 0 || m.faults.ClockGated
+	shut := m.mii.shut()
+	deaf := m.mac.conf&r4.RE == 0 || m.mac.conf&r4.LM != 0 || m.clockGated() || shut
 	if deaf && elastic {
 		return 0
 	}
@@ -198,7 +197,12 @@ func (m *Model) listen(budget int) (used int) {
 			}
 		}
 		if deaf {
-			m.stats.RxDropped++
+			if shut {
+				m.stats.RxLost++
+			} else {
+				m.stats.RxDropped++
+			}
+			m.held, m.hasHeld = Frame{}, false
 			used++
 			continue
 		}
@@ -224,12 +228,21 @@ func (m *Model) arrive(frame Frame, budget int, wait bool) (used int, taken bool
 	f := &m.direct
 	*f = rxFrame{data: frame.Data}
 	fate := m.classify(frame.Data, frame.BadFCS, &f.meta)
+	if f.meta.pause && !f.meta.bad {
+		m.obeyPause(frame.Data)
+	}
 	switch fate {
 	case fateFiltered:
+		if f.meta.pause && !f.meta.bad {
+			m.countRx(&f.meta) // PCF keeps it from memory only
+		}
 		m.stats.RxFiltered++
 		return 1, true
 	case fateKeep:
 	default:
+		if fate == fateQueue {
+			m.stats.RxUnrouted++
+		}
 		if len(frame.Data) >= headerLen {
 			m.countRx(&f.meta)
 		}
@@ -269,7 +282,7 @@ func (m *Model) arrive(frame Frame, budget int, wait bool) (used int, taken bool
 // peek looks whether there is a descriptor for the next frame, so that the driver
 // learns at once that it used the last.
 func (c *rxChan) peek() {
-	if !c.run || c.suspended || !c.ready || c.m.faults.Prefetch.On {
+	if !c.run || c.stalled || c.suspended || !c.ready || c.m.faults.Prefetch.On {
 		return
 	}
 	if c.m.cfg.Profile == Linux {
@@ -335,7 +348,15 @@ func (m *Model) spoil(f *rxFrame) {
 	}
 	if o := m.faults.Overflow; o.Mode != OverflowNone && o.Every > 0 && (f.k+1)%o.Every == 0 {
 		f.cut, f.mode = max(o.After, 1), o.Mode
+		if f.mode == OverflowLastWithError {
+			f.cutErr = r4.RxOE | r4.RxES
+		}
 		m.overflow(int(f.meta.queue))
+	}
+	if m.faults.LinkLoss != nil {
+		if mode := m.faults.LinkLoss(f.k); mode != LinkLossNone {
+			m.cutOff(f, mode)
+		}
 	}
 }
 
@@ -357,13 +378,12 @@ func (c *rxChan) close(w *words, f *rxFrame, first bool, here int) (done bool) {
 			length -= (here + 1) / 2 // the rest did not arrive
 		}
 		last = f.mode != OverflowNoLast
-		if f.mode == OverflowLastWithError {
-			d3 |= r4.RxOE | r4.RxES
-		}
+		d3 |= f.cutErr
 	}
 	pl := uint32(length)
 	var context bool
 	if last {
+		d1 = f.meta.check.d1
 		d3 |= f.meta.d3 | r4.RxLD | r4.RxRS2V | m.faults.RxLengthFlags
 		if ic := m.faults.InjectContext; ic.Every > 0 && (f.k+1)%ic.Every == 0 {
 			d1 |= r4.TSA
@@ -372,6 +392,7 @@ func (c *rxChan) close(w *words, f *rxFrame, first bool, here int) (done bool) {
 				c.ctx = rxContext{pending: true, invalid: ic.Invalid, stamp: m.time(), at: m.time() + ic.Delay}
 			}
 		}
+		m.faults.RxChecksumLies.lie(&d1, &d3)
 		if m.faults.InconsistentLength != nil {
 			pl = m.faults.InconsistentLength(pl)
 		}
@@ -406,6 +427,9 @@ func (c *rxChan) close(w *words, f *rxFrame, first bool, here int) (done bool) {
 	}
 	if !done {
 		return false
+	}
+	if last && d3&r4.RxRWT != 0 {
+		c.events |= r4.RWT
 	}
 	if last && d3&r4.RxES == 0 {
 		m.stats.RxFrames++
@@ -538,7 +562,14 @@ func (c *rxChan) fillSlow(addr uint64, p []byte, n int, f *rxFrame) bool {
 func (f *rxFrame) copyTo(p []byte) {
 	n := 0
 	if f.off < f.meta.n {
-		n = copy(p, f.data[f.off:f.meta.n])
+		if cut := f.meta.cut; cut > 0 {
+			if f.off < f.meta.cutAt {
+				n = copy(p, f.data[f.off:f.meta.cutAt])
+			}
+			n += copy(p[n:], f.data[f.off+n+cut:f.meta.n+cut])
+		} else {
+			n = copy(p, f.data[f.off:f.meta.n])
+		}
 	}
 	if n == len(p) {
 		return

@@ -12,7 +12,7 @@ type txChan struct {
 	storeForward bool
 	threshold    int
 	size         int // bytes
-	weight       int // frames in a turn
+	sched        txSched
 	flushing     bool
 
 	txFrame
@@ -21,6 +21,7 @@ type txChan struct {
 	buf      []byte // frames that do not lie in one piece
 	pad      [minPadded]byte
 	buffer   uint64 // address of the last buffer
+	tags     txTags
 }
 
 // txFrame is the frame that a channel is gathering or sending.
@@ -34,6 +35,11 @@ type txFrame struct {
 	length  int // sum of the buffers
 	field   int // length field of the first descriptor
 	cpc     uint32
+
+	cic, vtir, saic uint32
+	innerReq        uint32   // what a context descriptor asks for the inner tag
+	edited          bool     // the MAC changed its header
+	coe             r4.TDES3 // status of the checksum engine
 }
 
 // Values of CPC.
@@ -50,9 +56,10 @@ const maxGather = 1 << 15
 
 func (t *txChan) reset() {
 	t.ring.reset()
-	t.txFrame = txFrame{}
+	t.txFrame, t.sched = txFrame{}, txSched{}
 	t.stopping, t.flushing, t.told = false, false, false
 	t.buffer = 0
+	t.tags = txTags{}
 }
 
 // control takes over a change of the start bit.
@@ -65,9 +72,11 @@ func (t *txChan) control(old, now r4.CHTxControl) {
 		}
 		t.txFrame = txFrame{}
 		t.told = false
+		t.auditSched()
 		t.start()
 	case old&r4.ST != 0 && now&r4.ST == 0:
-		if t.held && t.run {
+		t.cureStall(StallUntilStop)
+		if t.held && !t.stalled && !t.hangs() && t.run {
 			t.stopping = true // the packet in the queue leaves first
 			return
 		}
@@ -79,11 +88,13 @@ func (t *txChan) control(old, now r4.CHTxControl) {
 // state is TPSx of DMA_Debug_Status.
 func (t *txChan) state() uint32 {
 	switch {
+	case t.hung:
+		return txWaiting
 	case !t.run:
 		return txStopped
 	case t.held:
 		return txWaiting
-	case t.suspended:
+	case t.suspended && !t.stalled:
 		return txSuspended
 	}
 	return txReading
@@ -106,31 +117,12 @@ func (t *txChan) current() uint32 {
 	return uint32(t.base) + i*t.stride
 }
 
-// stepTx lets the transmit channels do up to budget descriptors.
-func (m *Model) stepTx(budget int) (used int) {
-	n := len(m.tx)
-	if n == 1 {
-		return m.tx[0].step(budget, budget)
-	}
-	if m.schedSP {
-		for c := n - 1; c >= 0 && used < budget; c-- {
-			used += m.tx[c].step(budget-used, budget)
-		}
-		return used
-	}
-	for i := 0; i < n && used < budget; i++ {
-		t := &m.tx[(m.txNext+i)%n]
-		used += t.step(budget-used, t.weight)
-	}
-	m.txNext = (m.txNext + 1) % n
-	return used
-}
-
-// step does up to budget descriptors and frames frames of a channel.
-func (t *txChan) step(budget, frames int) (used int) {
+// step does up to budget descriptors and frames frames of a channel; left is how many
+// frames it may still send.
+func (t *txChan) step(budget, frames int) (used, left int) {
 	m := t.m
-	if !t.look() && !t.held {
-		return 0
+	if !t.look() && !t.held || t.stalled {
+		return 0, frames
 	}
 	if n := t.burst(min(budget, frames)); n > 0 {
 		used, frames = n, frames-n
@@ -140,24 +132,37 @@ func (t *txChan) step(budget, frames int) (used int) {
 			status, sent := t.transmit()
 			if !sent {
 				t.own()
-				return used
+				break
 			}
 			if !t.finish(m, status) {
-				return used
+				break
 			}
 			used++
 			frames--
 			continue
 		}
+		n := t.load(budget - used)
+		used += n
+		if n == 0 && !t.held {
+			break
+		}
+	}
+	return used, frames
+}
+
+// load reads descriptors until the frame is complete, up to budget of them. The
+// last of a frame is counted when it is given back.
+func (t *txChan) load(budget int) (used int) {
+	for used < budget && !t.held {
 		if !t.run || t.stopping || t.suspended || !t.fetch() {
 			if t.suspended && t.inFrame && !t.cutTold {
 				t.cutTold = true
 				t.report(ChainCut, int(t.cur), "the frame so far has %d bytes", t.length)
 			}
-			return used
+			break
 		}
 		if !t.take() {
-			return used
+			break
 		}
 		if !t.held {
 			used++
@@ -176,6 +181,8 @@ func (t *txChan) take() bool {
 			t.events |= r4.CDE
 			t.report(ContextInFrame, int(t.cur), "%08x", *w)
 			t.drop = t.inFrame
+		} else {
+			t.takeContext(d2, d3)
 		}
 		return t.writeBack(&words{3: uint32(d3 & r4.TxCTXT)})
 	}
@@ -184,11 +191,13 @@ func (t *txChan) take() bool {
 		if t.inFrame {
 			t.report(ChainBroken, int(t.cur), "FD inside a frame of %d bytes so far", t.length)
 		}
-		t.txFrame = txFrame{inFrame: true, field: int(r4.TxFL.Get(d3)), cpc: r4.CPC.Get(d3)}
+		t.txFrame = txFrame{inFrame: true, field: int(r4.TxFL.Get(d3)), cpc: r4.CPC.Get(d3),
+			cic: r4.CIC.Get(d3), vtir: r4.VTIR.Get(d2), saic: r4.SAIC.Get(d3), innerReq: t.tags.innerReq}
+		t.tags.innerReq = r4.TagNone
 	case !t.inFrame:
 		t.report(ChainBroken, int(t.cur), "no FD")
 		t.txFrame = txFrame{inFrame: true, drop: true}
-	case d3&(r4.CPC.Mask()|r4.SAIC.Mask()|r4.CIC.Mask()|r4.TxTSE) != 0 || d2&r4.TTSE != 0:
+	case d3&(r4.CPC.Mask()|r4.SAIC.Mask()|r4.CIC.Mask()|r4.TxTSE) != 0 || d2&(r4.TTSE|r4.VTIR.Mask()) != 0:
 		t.report(FirstOnlyBits, int(t.cur), "word 2 %#08x, word 3 %#08x", w[2], w[3])
 	}
 
@@ -215,6 +224,14 @@ func (t *txChan) take() bool {
 	t.held = true
 	if !m.audit.off && !t.drop {
 		t.auditFrame()
+	}
+	if !t.drop && len(t.data) > 0 {
+		if t.cic != r4.CICNone {
+			t.insertChecksums()
+		}
+		if m.mac.tags.edits || t.vtir|t.saic|t.innerReq != 0 {
+			t.editHeader()
+		}
 	}
 	return true
 }
@@ -298,8 +315,8 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		return r4.TxES, true // nothing of it reaches the MAC
 	}
 	c, f := m.mac.conf, &m.faults
-	if c&r4.TE == 0 || !t.enabled || t.flushing || f.ClockGated || f.TxNeverCompletes ||
-		f.HalfDuplexQueue0Only && c&r4.DM == 0 && t.ch != 0 {
+	if c&r4.TE == 0 || !t.eligible() || m.clockGated() || f.TxNeverCompletes || m.paused() ||
+		f.LinkLossStallsTx && m.mii.down && c&r4.LM == 0 {
 		return 0, false
 	}
 	data, bad := t.data, false
@@ -315,7 +332,7 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		}
 		own := data[len(data)-fcsLen:]
 		data = data[:len(data)-fcsLen]
-		bad = t.cpc == cpcNone && fcs(data) != [fcsLen]byte(own)
+		bad = t.cpc == cpcNone && !t.edited && fcs(data) != [fcsLen]byte(own)
 	}
 	if len(data)+fcsLen > m.mac.jabber {
 		data, bad = data[:m.mac.jabber-fcsLen], true
@@ -326,22 +343,41 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		m.scratch[t.threshold] ^= 1
 		data = m.scratch
 	}
+	half := c&(r4.DM|r4.LM) == 0
+	if half {
+		bits, lost := m.collide()
+		status |= bits
+		if lost {
+			m.countHalf(status)
+			m.countTx(data, len(data)+fcsLen, false)
+			return status, true
+		}
+	}
 	times := 1
 	if f.SingleTxTwice && t.n == 1 {
 		times = 2
 	}
 	for range times {
 		frame := Frame{Data: data, BadFCS: bad}
-		if c&r4.LM != 0 {
+		switch {
+		case c&r4.LM != 0 || m.mii.loop:
 			m.arrive(frame, slice, false)
-		} else if !m.wire.Transmit(frame) {
+		case m.mii.blocked:
+			// The MAC does not know, and counts it.
+			m.countTx(data, len(data)+fcsLen, status&r4.TxES == 0)
+			m.stats.TxLost++
+			continue
+		case !m.wire.Transmit(frame):
 			return 0, false
 		}
 		m.countTx(data, len(data)+fcsLen, status&r4.TxES == 0)
 		m.stats.TxFrames++
 		m.stats.TxBytes += uint64(len(data))
 	}
-	return status, true
+	if half {
+		m.countHalf(status)
+	}
+	return status | t.coe, true
 }
 
 // finish gives the last descriptor of the frame back.

@@ -397,8 +397,8 @@ func TestSchedulers(t *testing.T) {
 		want    string
 	}{
 		{r4.SCHALGSP, [2]uint32{1, 1}, "11110000"},
-		{r4.SCHALGWRR, [2]uint32{1, 1}, "01100110"},
-		{r4.SCHALGWRR, [2]uint32{2, 1}, "00110011"},
+		{r4.SCHALGWRR, [2]uint32{1, 1}, "01010101"},
+		{r4.SCHALGWRR, [2]uint32{2, 1}, "00100111"},
 	} {
 		g := newRig(t, withConfig(func(c *Config) { c.TxQueues = 2 }))
 		g.open()

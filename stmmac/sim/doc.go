@@ -10,15 +10,25 @@
 //
 // What is modelled: the register file with its reset values and masks, software
 // reset, DMA channels with descriptor lists, tails and both buffers, the receive
-// FIFO and its queues, routing and filters, frame length rules, loopback, interrupt
-// lines and the receive watchdog, MMC counters, and the management interface
-// without a PHY. What is not: timestamps, checksum offload, segmentation, split
-// header, tag stripping and insertion, pause frames, collisions, energy saving; the
-// feature registers say so, and their control bits read as 0.
+// FIFO and its queues, arbitration between the transmit queues (strict, round robin by
+// frames or bytes, fair) and between the receive queues, routing and filters, frame
+// length rules, PAUSE both ways in full duplex, loopback, interrupt lines and the
+// receive watchdog, MMC counters, the checksum engines of both directions, the
+// filtering, stripping and insertion of one or two VLAN tags and the insertion of
+// source addresses, and the management interface
+// with PHYs of clause 22 and 45. Half duplex has
+// collisions where a fault asks for them and no back pressure. What is not:
+// timestamps, segmentation, split header, priority flow control, credit-based
+// shaping, frame preemption, energy saving; the feature registers say so, and their
+// control bits read as 0. So they do of checksum and VLAN engines that [Config]
+// leaves out.
 //
 // Sources: DWC Ethernet QoS databook, for the registers chapter and the descriptor
 // chapter; Linux drivers/net/ethernet/stmicro/stmmac (dwmac4*.h) for their places;
-// IEEE 802.3 and 802.1Q for frames. The package imports barrier, mmio,
+// IEEE 802.3 and 802.1Q for frames; RFC 1071 and those of the protocols for
+// checksums. The package imports barrier, mmio,
 // stmmac/internal/core and stmmac/internal/regs. Start reading at [Config], then
-// model.go; dmatx.go and dmarx.go are the data path.
+// model.go; dmatx.go and dmarx.go are the data path, csum*.go and vlan*.go the
+// offloads, sched.go, route.go and flow.go what stands between the queues and the
+// wire, and phy.go tells how a test scripts the link.
 package sim

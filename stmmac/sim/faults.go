@@ -39,6 +39,9 @@ type Faults struct {
 	// TxNeverCompletes keeps every frame in the transmit FIFO: OWN of its last
 	// descriptor is never cleared and no interrupt comes (M9).
 	TxNeverCompletes bool
+	// LinkLossStallsTx keeps frames in the transmit FIFO, unfinished, while the PHY has
+	// no link (D28); without it they are sent into nothing.
+	LinkLossStallsTx bool
 	// FlushHangs keeps FTQ set for ever (M9 with a flush that does not end).
 	FlushHangs bool
 	// CurTxAhead lets DMA_CHx_Current_App_TxDesc run that many descriptors ahead
@@ -69,9 +72,47 @@ type Faults struct {
 	// RxLengthFlags are set in RDES3 of every last descriptor, to show a
 	// driver that takes them for part of the length.
 	RxLengthFlags gmac4reg.RDES3
+	// PHY are those of the management bus and the PHY (D52, D57, D58).
+	PHY PHYFaults
 	// ThresholdCorrupts changes a byte of frames that are longer than the
 	// threshold of a queue that does not store and forward; the FCS on the wire is right.
 	ThresholdCorrupts bool
+	// TxChecksumCorrupts makes the transmit checksum engine insert a wrong checksum
+	// in every TxChecksumCorrupts-th frame (D37); 0 is none.
+	TxChecksumCorrupts uint64
+	// TxChecksumMissing is a core whose feature register tells of a transmit
+	// checksum engine that is not there: frames leave as they are (D37).
+	TxChecksumMissing bool
+	// TxChecksumLimit is the longest frame, in bytes without FCS, into which the
+	// engine inserts checksums; longer ones leave as they are, and no status bit
+	// tells of it (D38). 0 is no such limit.
+	TxChecksumLimit int
+	// RxChecksumLies makes the status of the receive checksum engine mislead (D42).
+	RxChecksumLies RxChecksumLies
+
+	// RxStall and TxStall stop channels without any status: bit c is channel c. The
+	// DMA of the channel fetches nothing, what is in the FIFO stays there, and the
+	// channel says that it runs. Frames of a stalled receive channel pile up in
+	// the FIFO until it overflows. The bits clear themselves when StallSurvives says
+	// that the stall is over; set them while the channel runs.
+	RxStall, TxStall uint32
+	// StallSurvives says what ends the stalls.
+	StallSurvives StallCure
+	// RxStopHangs and TxStopHangs keep channels from coming to rest when their start
+	// bit is cleared: bit c is channel c. They move no frame any more, say that
+	// they are busy, do not start again, and RPS or TPS is not set, until a reset.
+	RxStopHangs, TxStopHangs uint32
+	// LinkLoss cuts the k-th frame (from 0) that reaches a receive channel off in
+	// its middle.
+	LinkLoss func(k uint64) LinkLossMode
+	// Collide is how often the k-th frame (from 0) that is sent in half duplex
+	// collides: 1 to 15 times before it leaves, or more: excessive collisions, it is
+	// given up. With DR in MAC_Configuration the first is one too many. Without it
+	// there are no collisions.
+	Collide func(k uint64) int
+	// CollideLate gives the k-th frame that is sent in half duplex up because it
+	// collided after the first 64 bytes (512 in Gigabit).
+	CollideLate func(k uint64) bool
 }
 
 // MiddleLength is what a core leaves in the length field of a receive

@@ -148,16 +148,3 @@ func (s *macState) filterAddress(data []byte) (pass bool, d2 r4.RDES2, channel u
 	}
 	return pass || f&r4.PR != 0, d2, channel
 }
-
-// filterVLAN is the VLAN filter (databook: MAC_VLAN_Tag); tag is the TCI.
-func (s *macState) filterVLAN(tag uint32) bool {
-	mask := uint32(0xffff)
-	if s.vlan&r4.ETV != 0 {
-		mask = 0x0fff
-	}
-	vl := r4.VL.Get(s.vlan)
-	if vl&0x0fff == 0 && (mask == 0x0fff || vl == 0) {
-		return true // VID 0 passes all tagged frames
-	}
-	return (tag&mask == vl&mask) != (s.vlan&r4.VTIM != 0)
-}

@@ -165,7 +165,7 @@ func TestVLANFilter(t *testing.T) {
 		{100, 0xe064, false}, {100, 100, true}, {r4.ETV | r4.VTIM | 100, 100, false}, {r4.ETV | r4.VTIM | 100, 7, true},
 		{r4.ETV, 5, true}, {0, 5, true},
 	} {
-		g := newRig(t)
+		g := newRig(t, withConfig(func(c *Config) { c.VLANFilters = 1 }))
 		g.open()
 		r4.MACVLANTag.Store(g.r, uint32(c.reg|r4.EVLRXS))
 		r4.MACPacketFilter.Store(g.r, r4.VTFE)

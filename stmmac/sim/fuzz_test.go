@@ -14,6 +14,7 @@ func FuzzDescriptors(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3}, uint8(4), uint8(0))
 	f.Add(bytes.Repeat([]byte{0xff}, 200), uint8(1), uint8(3))
 	f.Add(bytes.Repeat([]byte{0x10, 0, 0, 0xb0, 1}, 100), uint8(16), uint8(0x55))
+	f.Add([]byte("\x0a\x00\x00\x00\x00\x00\x00\x00\x03\x00\x20\x08\x0a\x00\x00\x00\x50\x00\x00\x00\x00\x00\x60\xbf\x0c\x05\x20\x00\x80\x00\x00\x00\x80\x00\x00\x00"), uint8(8), uint8(0x18))
 	f.Fuzz(func(t *testing.T, data []byte, n, flags uint8) {
 		bit := func(i int) bool { return flags>>i&1 != 0 }
 		g := newRig(t, withRing(int(n)%16+1), withRBSZ(int(flags)*8), withConfig(func(c *Config) {
@@ -73,7 +74,11 @@ func FuzzDescriptors(f *testing.F) {
 			case 6: // frames of any length
 				for range v >> 8 & 7 {
 					size := int(next() % 17000)
-					g.w.rx = append(g.w.rx, Frame{Data: make([]byte, size), BadFCS: v&0x100000 != 0})
+					f := make([]byte, size)
+					if v&0x200000 != 0 && size > headerLen { // tags, and a packet that is not one
+						copy(f[12:], "\x81\x00\x00\x05\x88\xa8\x00\x06\x08\x00\x45\x00\x01\x00")
+					}
+					g.w.rx = append(g.w.rx, Frame{Data: f, BadFCS: v&0x100000 != 0})
 				}
 			case 7:
 				g.r.Load32(next() % g.r.Len() &^ 3)

@@ -228,6 +228,9 @@ func (m *Model) macPending() r4.MACInterrupt {
 	if m.regs.get(uint32(r4.MMCRxInterrupt))&^m.regs.get(uint32(r4.MMCRxInterruptMask)) != 0 {
 		v |= r4.MMCRXIS | r4.MMCIS
 	}
+	if !m.cfg.NoRxChecksum && m.regs.get(uint32(r4.MMCIPCInterrupt))&^m.regs.get(uint32(r4.MMCIPCInterruptMask)) != 0 {
+		v |= r4.MMCRXIPIS | r4.MMCIS
+	}
 	if m.regs.get(uint32(r4.MMCTxInterrupt))&^m.regs.get(uint32(r4.MMCTxInterruptMask)) != 0 {
 		v |= r4.MMCTXIS | r4.MMCIS
 	}

@@ -12,6 +12,7 @@ type macState struct {
 	conf    r4.Configuration
 	filter  r4.PacketFilter
 	vlan    r4.VLANTag
+	tags    vlanState
 	slots   [perfectFilters]perfect
 	entries []perfect // those of slots that are enabled
 	hash    [r4.HashWords]uint32
@@ -23,6 +24,7 @@ type macState struct {
 
 	routed bool // frames do not all go to queue 0
 	route  r4.RxQCtrl1
+	failQ  r4.RxQCtrl4
 	byPCP  [8]uint8 // queue by VLAN priority
 }
 
@@ -31,7 +33,7 @@ func (m *Model) derive() {
 	s := &m.mac
 	s.conf = r4.Configuration(m.regs.get(uint32(r4.MACConfiguration)))
 	s.filter = r4.PacketFilter(m.regs.get(uint32(r4.MACPacketFilter)))
-	s.vlan = r4.VLANTag(m.regs.get(uint32(r4.MACVLANTag)))
+	m.deriveVLAN()
 	s.bins = m.cfg.HashBins
 	for i := range m.cfg.HashBins / 32 {
 		s.hash[i] = m.regs.get(uint32(r4.MACHashTable.At(i, 4)))
@@ -66,7 +68,8 @@ func (m *Model) derive() {
 
 	s.route = r4.RxQCtrl1(m.regs.get(uint32(r4.MACRxQCtrl1)))
 	s.byPCP = [8]uint8{}
-	s.routed = s.route != 0
+	s.failQ = r4.RxQCtrl4(m.regs.get(uint32(r4.MACRxQCtrl4)))
+	s.routed = s.route != 0 || s.failQ&(r4.UFFQE|r4.MFFQE|r4.VFFQE) != 0
 	enable := m.regs.get(uint32(r4.MACRxQCtrl0))
 	for q := range m.rxq {
 		word, dmaMap := r4.MACRxQCtrl2, r4.MTLRxQDMAMap0
@@ -85,27 +88,23 @@ func (m *Model) derive() {
 		qm := r4.MTLRxQMap(m.regs.get(uint32(dmaMap)) >> (q % 4 * 8))
 		x.channel, x.dynamic = uint8(r4.RxQChannel.Get(qm)), qm&r4.RxQDynamic != 0
 	}
-	mode := r4.MTLMode(m.regs.get(uint32(r4.MTLOperationMode)))
-	m.rxStrict = mode&r4.RAA == 0
-	m.schedSP = r4.SCHALG.Get(mode) == r4.SCHALGSP
-	for c := range m.tx {
-		m.tx[c].weight = 1
-		if r4.SCHALG.Get(mode) == r4.SCHALGWRR {
-			w := m.regs.get(mtlOff(m, r4.MTLTxQQuantumWeight, c))
-			m.tx[c].weight = int(min(max(w, 1), 64))
-		}
-	}
+	m.deriveSched()
+	m.deriveFlow()
+	m.gate()
 }
 
 // rxMeta is what the MAC says of a received frame.
 type rxMeta struct {
-	d0    uint32   // outer VLAN tag
+	d0    uint32   // VLAN tags
+	check rxCheck  // of the checksum engine
 	d2    r4.RDES2 // filter status
 	d3    r4.RDES3 // length/type and error bits, RS0V
 	n     int      // bytes that go to memory, without FCS
-	wire  int      // bytes on the wire, with FCS
-	fcs   int      // bytes of the FCS that go to memory behind them
-	bad   bool     // the FCS is wrong
+	cutAt int      // place and length of the tags that do not go there
+	cut   int
+	wire  int  // bytes on the wire, with FCS
+	fcs   int  // bytes of the FCS that go to memory behind them
+	bad   bool // the FCS is wrong
 	queue uint8
 	ch    uint8
 	class uint8 // of the destination
@@ -121,7 +120,9 @@ const (
 	classBroadcast
 )
 
-// rxErrors are the bits that ES sums up (databook: RDES3, ES).
+// rxErrors are the bits that ES sums up (databook: RDES3, ES). The errors of the
+// checksum engine, IPHE and IPCE, are not among them (databook: RDES1, IPCE): a frame
+// that has no others goes to software with ES clear.
 const rxErrors = r4.RxDE | r4.RxRE | r4.RxOE | r4.RxRWT | r4.RxGP | r4.RxCE
 
 // rxFate is what becomes of a frame.
@@ -181,7 +182,8 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 	case etype == typeSlow:
 		lt = ltOAM
 	case etype == typeControl:
-		lt, f.pause = ltControl, isPause(data)
+		lt, f.pause = ltControl, m.pauseForUs(data)
+		f.d3 = r4.RxLT.Of(ltControl)
 		switch r4.PCF.Get(s.filter) {
 		case 0:
 			pass = false
@@ -191,22 +193,21 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 			pass = true
 		}
 	}
-	if tagged && s.filter&r4.VTFE != 0 {
-		if s.filterVLAN(tag) {
-			f.d2 |= r4.VF
-		} else {
-			pass = false
-		}
+	var vlan vlanFate
+	if tagged {
+		vlan = m.filterVLAN(data)
+		f.d2 |= vlan.status
+		pass = pass && (!vlan.fails || s.filter&r4.VTFE == 0)
 	}
 	if !pass && s.filter&r4.RA == 0 {
 		return fateFiltered
 	}
 	f.d3 = r4.RxLT.Of(lt)
-	if tagged && s.vlan&r4.EVLRXS != 0 {
-		f.d0, f.d3 = tag, f.d3|r4.RxRS0V
+	if tagged {
+		s.stripVLAN(&vlan, f)
 	}
 
-	f.queue, f.ch = s.queue(data, lt, tagged, tag>>13, f.class), 0
+	f.queue, f.ch = s.queue(data, f, tag), 0
 	if int(f.queue) >= len(m.rxq) {
 		return fateQueue
 	}
@@ -214,6 +215,9 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 	f.ch = q.channel
 	if q.dynamic {
 		f.ch = daChannel
+		if vlan.routed {
+			f.ch = vlan.channel
+		}
 	}
 
 	if f.wire > giant {
@@ -234,8 +238,13 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 	case lt != ltLength && s.conf&r4.CST != 0:
 		f.fcs = 0
 	}
+	if s.conf&r4.IPC != 0 {
+		f.check = s.checkRx(data[:min(f.n, len(data))])
+		f.d3 |= r4.RxRS1V
+	}
+	f.n -= f.cut
 	drop := !q.fep && f.d3&(r4.RxCE|r4.RxRWT|r4.RxRE|r4.RxOE|r4.RxDE) != 0 ||
-		f.wire < minWire && !q.fup && !bad
+		f.wire < minWire && !q.fup && !bad || q.dropsChecksum(&f.check)
 	if drop && (q.storeForward || f.wire < q.threshold) {
 		return fateError
 	}
@@ -250,21 +259,4 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 
 func isPause(data []byte) bool {
 	return len(data) >= headerLen+2 && macAddr(data) == pauseAddr && binary.BigEndian.Uint16(data[14:]) == opPause
-}
-
-// queue is the receive queue of a frame (databook: MAC_RxQ_Ctrl1 to 3): control
-// packets, then group addresses, then the VLAN priority, then untagged frames.
-func (s *macState) queue(data []byte, lt uint32, tagged bool, pcp uint32, class uint8) uint8 {
-	if !s.routed {
-		return 0
-	}
-	switch {
-	case lt == ltControl && !tagged:
-		return uint8(r4.DCBCPQ.Get(s.route))
-	case class != classUnicast && s.route&r4.MCBCQEN != 0:
-		return uint8(r4.MCBCQ.Get(s.route))
-	case tagged:
-		return s.byPCP[pcp&7]
-	}
-	return uint8(r4.UPQ.Get(s.route))
 }

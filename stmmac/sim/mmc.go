@@ -39,6 +39,9 @@ func (m *Model) countMMC(off uint32, n uint32) {
 
 // mmcInterrupt is the interrupt register and bit of a counter.
 func mmcInterrupt(off uint32) (reg, bit uint32) {
+	if off >= r4.MMCIPCFirst {
+		return uint32(r4.MMCIPCInterrupt), 1 << ((off - r4.MMCIPCFirst) / 4)
+	}
 	if off >= r4.MMCRxFirst {
 		return uint32(r4.MMCRxInterrupt), 1 << ((off - r4.MMCRxFirst) / 4)
 	}
@@ -77,8 +80,9 @@ func (m *Model) mmcControl(v r4.MMCCtrl) {
 					level = 0
 				}
 				short := uint32(mmcPresetPackets)
-				switch off {
-				case r4.TxOctetCountGoodBad, r4.TxOctetCountGood, r4.RxOctetCountGoodBad, r4.RxOctetCountGood:
+				switch {
+				case off == r4.TxOctetCountGoodBad, off == r4.TxOctetCountGood, off == r4.RxOctetCountGoodBad,
+					off == r4.RxOctetCountGood, off >= r4.MMCIPCFirst+r4.IPCOctets:
 					short = mmcPresetOctets
 				}
 				m.regs.set(off, level-short)
@@ -87,6 +91,10 @@ func (m *Model) mmcControl(v r4.MMCCtrl) {
 	}
 	preset(r4.MMCTxFirst, mmcTxCount)
 	preset(r4.MMCRxFirst, mmcRxCount)
+	if !m.cfg.NoRxChecksum {
+		preset(r4.MMCIPCFirst, r4.IPCCount)
+		preset(r4.MMCIPCFirst+r4.IPCOctets, r4.IPCCount)
+	}
 }
 
 // sizeBin is the place of a frame, counted with its FCS, among the six counters of
@@ -140,6 +148,7 @@ func (m *Model) countRx(f *rxMeta) {
 		m.countMMC(r4.RxOversizePacketsGood, 1)
 	}
 	m.countMMC(r4.RxOctetCountGood, n)
+	m.countIPC(&f.check)
 	switch f.class {
 	case classUnicast:
 		m.countMMC(r4.RxUnicastPacketsGood, 1)

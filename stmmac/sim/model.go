@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+	r4 "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 )
 
 // DMA is how a model reaches the memory of its host. Window may be called by
@@ -40,6 +41,7 @@ type Model struct {
 
 	mu         sync.Mutex // engines, the registers that steer them, counters
 	faults     Faults
+	refused    bool // the last access failed by the BusError fault
 	mac        macState
 	tx         []txChan
 	rx         []rxChan
@@ -49,13 +51,15 @@ type Model struct {
 	hasHeld    bool
 	direct     rxFrame // the frame that passes through without waiting
 	scratch    []byte
-	txNext     int // channel that the round-robin scheduler looks at first
+	sched      scheduler
+	flow       flowState
 	eame       bool
-	schedSP    bool
-	rxStrict   bool // higher queues first
 	stats      Stats
 	rxSeen     uint64 // frames that reached a channel, what faults count
-	mdioDone   time.Duration
+	checksums  uint64 // frames that the transmit checksum engine changed, likewise
+	halfSent   uint64 // frames sent in half duplex, the same
+	mii        miiState
+	mdioDone   time.Duration // end of the management transaction; 0 is none
 	now        time.Duration // when the step began
 	nowValid   bool
 	timerAt    time.Duration // when the timer is due; 0 is none
@@ -106,6 +110,10 @@ func NewModel(cfg Config, dma DMA, irq func(vector int), w Wire) (*Model, error)
 			m.clock = core.NewWallClock()
 		}
 	}
+	phys, err := m.cfg.completePHYs()
+	if err != nil {
+		return nil, err
+	}
 	if err := m.buildRegs(); err != nil {
 		return nil, err
 	}
@@ -122,14 +130,20 @@ func NewModel(cfg Config, dma DMA, irq func(vector int), w Wire) (*Model, error)
 	for c := range m.rx {
 		m.rx[c].init(m, false, c)
 	}
+	if cfg.VLANFilters > 1 {
+		m.mac.tags.filters = make([]r4.VLANTagData, cfg.VLANFilters)
+	}
 	m.lines.init(&m.cfg)
 	m.audit.off = cfg.NoAudit
-	m.publishFaults()
-	m.applyReset()
 	if !cfg.Inline {
 		m.wakeup = make(chan struct{}, 1)
 		m.quit = make(chan struct{})
 	}
+	m.mu.Lock() // the timers of the PHYs
+	m.initPHYs(phys)
+	m.publishFaults()
+	m.applyReset()
+	m.mu.Unlock()
 	w.Notify(m.kick)
 	if !cfg.Inline {
 		m.gone.Add(1)
@@ -147,7 +161,7 @@ func (m *Model) Close() {
 	m.mu.Lock()
 	first := !m.closed
 	m.closed = true
-	for _, stop := range []*func() bool{&m.stopTime, &m.stopRst} {
+	for _, stop := range []*func() bool{&m.stopTime, &m.stopRst, &m.mii.timer} {
 		if *stop != nil {
 			(*stop)()
 			*stop = nil
@@ -183,24 +197,37 @@ func (m *Model) SetFaults(f func(*Faults)) {
 	m.mu.Lock()
 	f(&m.faults)
 	m.publishFaults()
-	if !m.faults.ClockGated {
-		if m.resetting.Load() {
-			m.scheduleReset()
-		}
-		m.finishFlushes()
-	}
+	m.clockBack()
 	m.unlock()
+}
+
+// clockBack goes on with what waited for the clocks of the PHY, if they run.
+func (m *Model) clockBack() {
+	if m.clockGated() {
+		return
+	}
+	if m.resetting.Load() {
+		m.scheduleReset()
+	}
+	m.finishFlushes()
 }
 
 // publishFaults copies the switches that are read without the lock.
 func (m *Model) publishFaults() {
 	m.ignoreSame.Store(m.faults.IgnoreSameTail)
-	m.quick = m.audit.off && m.faults.plain()
+	m.setQuick()
+	m.phyFaults()
 	if f := m.faults.OnStatusLoad; f != nil {
 		m.onStatusLoad.Store(&f)
 	} else {
 		m.onStatusLoad.Store(nil)
 	}
+	m.applyStalls()
+}
+
+// setQuick says whether the burst paths may run.
+func (m *Model) setQuick() {
+	m.quick = m.audit.off && m.faults.plain() && !m.mii.noClock && !m.mii.shut()
 }
 
 // SetClockGated stops or starts the clocks that the PHY gives the MAC.
@@ -221,7 +248,8 @@ func (m *Model) Step(budget int) int {
 	m.nowValid = false
 	done := 0
 	for done < budget && !m.closed && !m.resetting.Load() {
-		n := m.stepTx(min(slice, budget-done))
+		n := m.stepFlow()
+		n += m.stepTx(min(slice, budget-done-n))
 		n += m.stepRx(min(slice, budget-done-n))
 		if n == 0 {
 			break

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -54,10 +55,18 @@ func BenchmarkModelStep(b *testing.B) {
 		{"rxtx/60/strip", true, true, 60, true},
 		{"rx/1514/fcs", true, false, 1514, false},
 		{"tx/1514", false, true, 1514, false},
+		{"rx/1514/checksum", true, false, 1514, true},
+		{"tx/1514/checksum", false, true, 1514, false},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			g, w := benchRig(b, n, bc.size, bc.strip)
 			frame := testFrame(bc.size, 2)
+			cic := uint32(0)
+			if strings.HasSuffix(bc.name, "checksum") {
+				d := udp(make([]byte, bc.size-42)...).filled(6)
+				w.frame, frame, cic = d.bytes(), d.bytes(), uint32(r4.CIC.Of(r4.CICFull))
+				r4.MACConfiguration.Update(g.r, 0, r4.IPC)
+			}
 			per := 0
 			if bc.rx {
 				per += n - 1
@@ -71,6 +80,7 @@ func BenchmarkModelStep(b *testing.B) {
 				if bc.tx {
 					for range n - 1 {
 						g.queue(true, frame)
+						g.desc(g.txRing, g.txTail-1)[3] |= cic
 					}
 					g.ring()
 				}

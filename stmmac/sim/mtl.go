@@ -13,8 +13,10 @@ type rxFrame struct {
 	desc int // descriptors that it filled
 	cut  int // descriptors after which an overflow ends it; 0 is none
 	mode OverflowMode
-	seen bool // the faults have had their look at it
-	k    uint64
+	// cutErr are the error bits of a frame that is cut.
+	cutErr r4.RDES3
+	seen   bool // the faults have had their look at it
+	k      uint64
 
 	fcsDone bool
 	fcsVal  [fcsLen]byte
@@ -30,9 +32,14 @@ type rxQueue struct {
 	dynamic      bool // the channel comes from the address that matched
 	storeForward bool
 	fep, fup     bool
+	tcpEF        bool // DIS_TCP_EF
 	threshold    int
 	size         int // bytes
 	used         int
+	weight       int // frames in a turn
+
+	ehfc, above          bool // PAUSE by fill level
+	activate, deactivate int  // bytes
 
 	frames []rxFrame // frames[head:] wait
 	head   int
@@ -45,8 +52,10 @@ var rxThresholds = [4]int{64, 32, 96, 128}
 func (q *rxQueue) mode(v r4.MTLRxQMode) {
 	q.storeForward = v&r4.RSF != 0
 	q.fep, q.fup = v&r4.FEP != 0, v&r4.FUP != 0
+	q.tcpEF = v&r4.DISTCPEF != 0
 	q.threshold = rxThresholds[r4.RTC.Get(v)]
 	q.size = int(r4.RQS.Get(v)+1) * 256
+	q.flowMode(v)
 }
 
 func (m *Model) rxQueueMode(off uint32, q int, old, now r4.MTLRxQMode) {
@@ -59,6 +68,10 @@ func (m *Model) rxQueueMode(off uint32, q int, old, now r4.MTLRxQMode) {
 	}
 	m.regs.set(off, uint32(now))
 	m.rxq[q].mode(now)
+	m.rxq[q].level(m)
+	if now&r4.EHFC != 0 && now != old {
+		m.auditFlow(q, now)
+	}
 	sum := 0
 	for i := range m.rxq {
 		if m.rxq[i].enabled || i == q {
@@ -98,11 +111,17 @@ func (q *rxQueue) push(m *Model, f *rxFrame) {
 	g.data = append(buf[:0], f.data...)
 	q.frames = append(q.frames, g)
 	q.used += m.cost(len(f.data))
+	if q.ehfc {
+		q.level(m)
+	}
 }
 
 func (q *rxQueue) pop(m *Model) {
 	f := &q.frames[q.head]
 	q.used -= m.cost(len(f.data))
+	if q.ehfc {
+		q.level(m)
+	}
 	m.bufs = append(m.bufs, f.data)
 	*f = rxFrame{}
 	if q.head++; q.head == len(q.frames) {
@@ -117,16 +136,18 @@ func (q *rxQueue) drop(m *Model) {
 	}
 }
 
-// debug is MTL_RxQx_Debug: the fill level against the thresholds of flow control is
-// told as below them unless the queue is full to its last frame.
+// debug is MTL_RxQx_Debug, with the fill level against the threshold of PAUSE.
 func (q *rxQueue) debug() r4.MTLRxQDbg {
 	n := len(q.frames) - q.head
 	if n == 0 {
 		return 0
 	}
 	level := uint32(1)
-	if q.size-q.used < minWire {
+	switch {
+	case q.size-q.used < minWire:
 		level = 3
+	case q.used >= q.activate:
+		level = 2
 	}
 	return r4.PRXQ.Of(uint32(n)) | r4.RXQSTS.Of(level)
 }
@@ -183,7 +204,7 @@ func (m *Model) txQueueMode(off uint32, c int, old, now r4.MTLTxQMode) {
 // finishFlushes ends the flushes of transmit queues, which needs the clock of the
 // transmitter. A frame that was complete is given back as flushed.
 func (m *Model) finishFlushes() {
-	if m.faults.ClockGated || m.faults.FlushHangs {
+	if m.clockGated() || m.faults.FlushHangs {
 		return
 	}
 	for c := range m.tx {
@@ -192,6 +213,9 @@ func (m *Model) finishFlushes() {
 			continue
 		}
 		t.flushing = false
+		if t.stalled {
+			t.txFrame = txFrame{} // the DMA does not give it back
+		}
 		if t.held {
 			t.finish(m, r4.TxES|r4.TxFF)
 		}

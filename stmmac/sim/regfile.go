@@ -107,7 +107,11 @@ func (m *Model) Store(off, v uint32) {
 		m.touch(off, r, 2, &m.regs.stores)
 	}
 	if m.resetting.Load() {
-		if r.id != uint32(gmac4reg.DMAMode) {
+		switch {
+		case r.id == uint32(gmac4reg.DMAMode):
+		case r.id == uint32(gmac4reg.MACMDIOAddress) && gmac4reg.MDIOAddress(v)&gmac4reg.MDIOGB != 0:
+			m.report(mdioMisuse, "%s = %#x during the software reset", m.regName(off), v)
+		default:
 			m.report(Violation{Kind: StoreInReset, Channel: -1, Index: -1}, "%s = %#x", m.regName(off), v)
 		}
 		return

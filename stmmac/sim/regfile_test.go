@@ -21,10 +21,10 @@ func TestFeaturesAndReset(t *testing.T) {
 	}))
 	for off, want := range map[uint32]uint32{
 		uint32(r4.MACVersion):                   0x1051,
-		uint32(r4.MACHWFeature0):                uint32(r4.MIISEL | r4.GMIISEL | r4.HDSEL | r4.SMASEL | r4.MMCSEL | r4.ADDMACADRSEL.Of(31)),
+		uint32(r4.MACHWFeature0):                0x7 | 1<<4 | 1<<5 | 1<<8 | 1<<14 | 1<<16 | 31<<18 | 1<<27, // all but PHY kind, PCS, power, time
 		uint32(r4.MACHWFeature1):                8 | 5<<6 | 1<<14 | 1<<16 | 3<<24,
 		uint32(r4.MACHWFeature2):                3 | 1<<6 | 3<<12 | 1<<18,
-		uint32(r4.MACHWFeature3):                0,
+		uint32(r4.MACHWFeature3):                5 | 1<<5,
 		uint32(r4.MACAddressHigh):               0x80000706,
 		uint32(r4.MACAddressLow):                0x05040302,
 		uint32(r4.MACAddressHigh) + 8:           0x0000ffff,
@@ -39,6 +39,12 @@ func TestFeaturesAndReset(t *testing.T) {
 			t.Errorf("%#x is %#x after reset, want %#x", off, got, want)
 		}
 	}
+	bare := newRig(t, withConfig(bareConfig))
+	for off, want := range map[uint32]uint32{0x011c: 0x7 | 1<<5 | 1<<8 | 31<<18, 0x0128: 0} {
+		if got := bare.r.Load32(off); got != want {
+			t.Errorf("%#x of a core without offloads is %#x, want %#x", off, got, want)
+		}
+	}
 	if got := newRig(t).r.Load32(0x0d00); got != uint32(r4.TXQEN.Of(2)) {
 		t.Errorf("the only transmit queue starts as %#x", got)
 	}
@@ -50,10 +56,18 @@ func TestFeaturesAndReset(t *testing.T) {
 	}
 }
 
+// bareConfig leaves out what a core may lack.
+func bareConfig(c *Config) {
+	c.NoRxChecksum, c.NoTxChecksum = true, true
+	c.NoVLANInsert, c.NoDoubleVLAN, c.NoVLANHash, c.VLANFilters = true, true, true, 1
+}
+
 // TestMasks: every register keeps its writable bits alone.
 func TestMasks(t *testing.T) {
 	g := newRig(t, withConfig(func(c *Config) { c.RxQueues, c.TxQueues = 2, 2 }))
 	ch, q := g.ch(1), g.mtl(1)
+	bare := newRig(t, withConfig(bareConfig))
+	single := newRig(t, withConfig(func(c *Config) { c.VLANFilters = 1 }))
 	for _, c := range []struct {
 		name  string
 		r     mmio.Region
@@ -63,8 +77,22 @@ func TestMasks(t *testing.T) {
 	}{
 		{"unknown", g.r, 0x0030, 0xffffffff, 0},
 		{"version", g.r, uint32(r4.MACVersion), 0, 0x52},
-		{"feature", g.r, uint32(r4.MACHWFeature3), 0xffffffff, 0},
-		{"configuration without IPC and ARPEN", g.r, uint32(r4.MACConfiguration), 0xffffffff, 0x07ffff7f},
+		{"feature", g.r, uint32(r4.MACHWFeature3), 0xffffffff, 0x25},
+		{"configuration without ARPEN", g.r, uint32(r4.MACConfiguration), 0xffffffff, 0x7fffff7f},
+		{"configuration without IPC and SARC", bare.r, uint32(r4.MACConfiguration), 0xffffffff, 0x07ffff7f},
+		{"VLAN control", g.r, 0x50, 0xfffffffe, 0xbf7f007e},
+		{"VLAN tag", single.r, 0x50, 0xffffffff, 0xbf7fffff},
+		{"VLAN tag without hash and inner tag", bare.r, 0x50, 0xffffffff, 0x017fffff},
+		{"VLAN data", g.r, 0x54, 0xffffffff, 0x0f1fffff},
+		{"VLAN data of one filter", single.r, 0x54, 0xffffffff, 0},
+		{"VLAN hash", g.r, 0x58, 0xffffffff, 0xffff},
+		{"no VLAN hash", bare.r, 0x58, 0xffffffff, 0},
+		{"VLAN insertion", g.r, 0x60, 0xffffffff, 0x001fffff},
+		{"inner VLAN insertion", g.r, 0x64, 0xffffffff, 0x001fffff},
+		{"no VLAN insertion", bare.r, 0x60, 0xffffffff, 0},
+		{"IPC mask", g.r, 0x800, 0xffffffff, 0x3fff3fff},
+		{"no IPC mask", bare.r, 0x800, 0xffffffff, 0},
+		{"no IPC counter", bare.r, 0x810, 0xffffffff, 0},
 		{"hash", g.r, uint32(r4.MACHashTable) + 4, 0xffffffff, 0xffffffff},
 		{"hash beyond the bins", g.r, uint32(r4.MACHashTable) + 8, 0xffffffff, 0},
 		{"queue enable", g.r, uint32(r4.MACRxQCtrl0), 0xffffffff, 0xf},
@@ -299,7 +327,7 @@ func TestResetFaults(t *testing.T) {
 func TestMDIO(t *testing.T) {
 	g := newRig(t, withConfig(func(c *Config) { c.CSRClock = 125_000_000 }))
 	addr := mmio.Reg[r4.MDIOAddress](r4.MACMDIOAddress)
-	read := r4.MDIOGB | r4.MDIOGOC.Of(r4.MDIOGOCRead) | r4.MDIOPA.Of(1) | r4.MDIORDA.Of(2) | r4.MDIOCR.Of(1)
+	read := r4.MDIOGB | r4.MDIOGOC.Of(r4.MDIOGOCRead) | r4.MDIOPA.Of(9) | r4.MDIORDA.Of(2) | r4.MDIOCR.Of(1)
 	addr.Store(g.r, read)
 	if addr.Load(g.r) != read {
 		t.Fatal("not busy")

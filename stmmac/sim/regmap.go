@@ -52,14 +52,21 @@ func (m *Model) buildRegs() error {
 // perfectFilters is the number of MAC addresses, all that ADDMACADRSEL can tell.
 const perfectFilters = 1 + r4.MaxAdditional
 
-// halfDuplexBits of MAC_Configuration (PRELEN, DC, BL, DR, DO, ECRSFD) are kept
-// and have no effect: the wires of this package have no collisions.
+// halfDuplexBits of MAC_Configuration (PRELEN, DC, BL, DR, DO, ECRSFD) are kept. Only
+// DR has an effect: the wires of this package have no collisions but those of a fault.
 const halfDuplexBits r4.Configuration = 0x0d7c
 
 func (b *regMapper) mac() {
 	c := &b.m.cfg
-	add(b, r4.MACConfiguration, loadPlain, storeLocked, halfDuplexBits|r4.RE|r4.TE|r4.DCRS|r4.LM|r4.DM|r4.FES|r4.PS|
-		r4.JE|r4.JD|r4.BE|r4.WD|r4.ACS|r4.CST|r4.S2KP|r4.GPSLCE|r4.IPG.Mask(), 0)
+	conf := halfDuplexBits | r4.RE | r4.TE | r4.DCRS | r4.LM | r4.DM | r4.FES | r4.PS |
+		r4.JE | r4.JD | r4.BE | r4.WD | r4.ACS | r4.CST | r4.S2KP | r4.GPSLCE | r4.IPG.Mask()
+	if !c.NoRxChecksum {
+		conf |= r4.IPC
+	}
+	if !c.NoVLANInsert {
+		conf |= r4.SARC.Mask()
+	}
+	add(b, r4.MACConfiguration, loadPlain, storeLocked, conf, 0)
 	add(b, r4.MACExtConfiguration, loadPlain, storeLocked, r4.ExtGPSL|1<<24|0x1f<<25, 0)
 	add(b, r4.MACPacketFilter, loadPlain, storeLocked, r4.PR|r4.HUC|r4.HMC|r4.DAIF|r4.PM|r4.DBF|r4.PCF.Mask()|
 		r4.SAIF|r4.SAF|r4.HPF|r4.VTFE|r4.RA, 0)
@@ -67,20 +74,27 @@ func (b *regMapper) mac() {
 	for i := range c.HashBins / 32 {
 		add(b, r4.MACHashTable.At(i, 4), loadPlain, storeLocked, ^uint32(0), 0)
 	}
-	add(b, r4.MACVLANTag, loadPlain, storeLocked, uint32(r4.VL.Mask()|r4.ETV|r4.VTIM|r4.ESVL|r4.EVLRXS), 0)
+	b.vlan()
 	for q := range c.TxQueues {
-		add(b, r4.MACQxTxFlow.At(q, 4), loadPlain, storePlain, r4.PT.Mask()|r4.TFE|0xf0, 0)
+		mask := r4.PT.Mask() | r4.TFE | r4.PLT.Mask() | r4.DZPQ
+		if q == 0 {
+			mask |= r4.FCBBPA
+		}
+		add(b, r4.MACQxTxFlow.At(q, 4), loadPlain, storeLocked, mask, 0)
 	}
-	add(b, r4.MACRxFlow, loadPlain, storePlain, r4.RFE|1<<1, 0)
+	add(b, r4.MACRxFlow, loadPlain, storeLocked, r4.RFE|r4.UP, 0)
 	queues := func(n, width int, each uint32) (v uint32) {
 		for q := range n {
 			v |= each << (q * width)
 		}
 		return v
 	}
+	add(b, r4.MACRxQCtrl4, loadPlain, storeLocked, r4.UFFQE|r4.UFFQ.Mask()|r4.MFFQE|r4.MFFQ.Mask()|r4.VFFQE|r4.VFFQ.Mask(), 0)
+	add(b, r4.MACTxQPrtyMap0, loadPlain, storePlain, queues(min(c.TxQueues, 4), 8, 0xff), 0)
+	add(b, r4.MACTxQPrtyMap1, loadPlain, storePlain, queues(max(c.TxQueues-4, 0), 8, 0xff), 0)
 	add(b, r4.MACRxQCtrl0, loadPlain, storeLocked, queues(c.RxQueues, 2, 3), 0)
 	add(b, r4.MACRxQCtrl1, loadPlain, storeLocked, r4.AVCPQ.Mask()|r4.PTPQ.Mask()|r4.DCBCPQ.Mask()|r4.UPQ.Mask()|
-		r4.MCBCQ.Mask()|r4.MCBCQEN|r4.TACPQE, 0)
+		r4.MCBCQ.Mask()|r4.MCBCQEN|r4.TACPQE|r4.TPQC.Of(1), 0)
 	add(b, r4.MACRxQCtrl2, loadPlain, storeLocked, queues(min(c.RxQueues, 4), 8, 0xff), 0)
 	add(b, r4.MACRxQCtrl3, loadPlain, storeLocked, queues(max(c.RxQueues-4, 0), 8, 0xff), 0)
 	add(b, r4.MACInterruptStatus, loadIRQ, storeIgnored, 0, 0)
@@ -90,10 +104,12 @@ func (b *regMapper) mac() {
 	add(b, r4.MACVersion, loadPlain, storeIgnored, 0, r4.SNPSVER.Put(r4.USERVER.Of(uint32(c.UserVersion)), uint32(c.Version)))
 	add(b, r4.MACDebug, loadLocked, storeIgnored, 0, 0)
 	b.features()
-	const mdioWritable = r4.MDIOGB | r4.MDIOC45E | 1<<4 | 0x7<<12 | 0x3<<26
-	add(b, r4.MACMDIOAddress, loadLocked, storeLocked, uint32(mdioWritable|r4.MDIOGOC.Mask()|r4.MDIOCR.Mask()|
-		r4.MDIORDA.Mask()|r4.MDIOPA.Mask()), 0)
-	add(b, r4.MACMDIOData, loadLocked, storeLocked, ^uint32(0), 0)
+	if !c.NoMDIO {
+		const bits = r4.MDIOGB | r4.MDIOC45E | r4.MDIOSKAP | r4.MDIOBTB | r4.MDIOPSE
+		add(b, r4.MACMDIOAddress, loadLocked, storeLocked, uint32(bits|r4.MDIOGOC.Mask()|r4.MDIOCR.Mask()|r4.MDIONTC.Mask()|
+			r4.MDIORDA.Mask()|r4.MDIOPA.Mask()), 0)
+		add(b, r4.MACMDIOData, loadLocked, storeLocked, ^uint32(0), 0)
+	}
 
 	a := c.Address
 	high, low := r4.AE|r4.ADDRHI.Of(0xffff), ^uint32(0)
@@ -121,12 +137,59 @@ func (b *regMapper) features() {
 	if c.RxQueues > 1 || c.TxQueues > 1 {
 		f1 |= r4.DCBEN
 	}
-	add(b, r4.MACHWFeature0, loadPlain, storeIgnored, 0, r4.MIISEL|r4.GMIISEL|r4.HDSEL|r4.SMASEL|r4.MMCSEL|
-		r4.ADDMACADRSEL.Of(r4.MaxAdditional))
+	f0 := r4.MIISEL | r4.GMIISEL | r4.HDSEL | r4.MMCSEL | r4.ADDMACADRSEL.Of(r4.MaxAdditional)
+	f3 := r4.NRVF.Of(uint32(nrvf(c.VLANFilters)))
+	for _, f := range []struct {
+		lacks bool
+		bit   r4.HWFeature0
+	}{{c.NoRxChecksum, r4.RXCOESEL}, {c.NoTxChecksum, r4.TXCOESEL}, {c.NoVLANInsert, r4.SAVLANINS}, {c.NoVLANHash, r4.VLHASH}} {
+		if !f.lacks {
+			f0 |= f.bit
+		}
+	}
+	if !c.NoMDIO {
+		f0 |= r4.SMASEL
+	}
+	if !c.NoDoubleVLAN {
+		f3 |= r4.DVLAN
+	}
+	add(b, r4.MACHWFeature0, loadPlain, storeIgnored, 0, f0)
 	add(b, r4.MACHWFeature1, loadPlain, storeIgnored, 0, f1)
 	rx, tx := uint32(c.RxQueues-1), uint32(c.TxQueues-1)
 	add(b, r4.MACHWFeature2, loadPlain, storeIgnored, 0, r4.RXQCNT.Of(rx)|r4.TXQCNT.Of(tx)|r4.RXCHCNT.Of(rx)|r4.TXCHCNT.Of(tx))
-	add(b, r4.MACHWFeature3, loadPlain, storeIgnored, 0, 0)
+	add(b, r4.MACHWFeature3, loadPlain, storeIgnored, 0, f3)
+}
+
+// vlan are the VLAN registers. A core with several filters has their number and the
+// bits that start an access where one with a single filter has its tag.
+func (b *regMapper) vlan() {
+	c := &b.m.cfg
+	tag := r4.ETV | r4.VTIM | r4.ESVL | r4.ERSVLM | r4.DOVLTC | r4.EVLS.Mask() | r4.EVLRXS
+	if !c.NoVLANHash {
+		tag |= r4.VTHM
+		add(b, r4.MACVLANHash, loadPlain, storeLocked, 0xffff, 0)
+	}
+	if !c.NoDoubleVLAN {
+		tag |= r4.EDVLP | r4.ERIVLT | r4.EIVLS.Mask() | r4.EIVLRXS
+	}
+	if c.VLANFilters == 1 {
+		add(b, r4.MACVLANTag, loadPlain, storeLocked, uint32(tag|r4.VL.Mask()), 0)
+	} else {
+		data := r4.VID.Mask() | r4.VEN | r4.VETV | r4.VDOVLTC | r4.VERSVLM | r4.DMACHEN | r4.DMACHN.Mask()
+		if !c.NoDoubleVLAN {
+			data |= r4.VERIVLT
+		}
+		add(b, r4.MACVLANTag, loadLocked, storeLocked, uint32(tag|r4.VLANOB|r4.VLANCT|r4.VLANOFS.Mask()), 0)
+		add(b, r4.MACVLANTagData, loadLocked, storeLocked, data, 0)
+	}
+	if c.NoVLANInsert {
+		return
+	}
+	incl := r4.VLT.Mask() | r4.VLC.Mask() | r4.VLP | r4.CSVL | r4.VLTI
+	add(b, r4.MACVLANIncl, loadPlain, storeLocked, incl, 0)
+	if !c.NoDoubleVLAN {
+		add(b, r4.MACInnerVLANIncl, loadPlain, storeLocked, incl, 0)
+	}
 }
 
 func (b *regMapper) mmc() {
@@ -142,6 +205,16 @@ func (b *regMapper) mmc() {
 	}
 	for i := range mmcRxCount {
 		add(b, mmio.Reg[uint32](r4.MMCRxFirst).At(i, 4), loadLocked, storeIgnored, 0, 0)
+	}
+	if b.m.cfg.NoRxChecksum {
+		return
+	}
+	const ipc = uint32(1)<<r4.IPCCount - 1
+	add(b, r4.MMCIPCInterruptMask, loadPlain, storeLine, ipc|ipc<<16, 0)
+	add(b, r4.MMCIPCInterrupt, loadPlain, storeIgnored, 0, 0)
+	for i := range r4.IPCCount {
+		add(b, mmio.Reg[uint32](r4.MMCIPCFirst).At(i, 4), loadLocked, storeIgnored, 0, 0)
+		add(b, mmio.Reg[uint32](r4.MMCIPCFirst+r4.IPCOctets).At(i, 4), loadLocked, storeIgnored, 0, 0)
 	}
 }
 
@@ -170,8 +243,8 @@ func (b *regMapper) mtl() {
 				r4.TQS.Of(uint32(c.TxFIFO/256-1)), en)
 			add(b, r4.MTLTxQUnderflow, loadLocked, storeIgnored, 0, 0)
 			add(b, r4.MTLTxQDebug, loadLocked, storeIgnored, 0, 0)
-			add(b, r4.MTLTxQETSControl, loadPlain, storePlain, 0x7c, 0)
-			add(b, r4.MTLTxQQuantumWeight, loadPlain, storeLocked, 0x1fffff, 0)
+			add(b, r4.MTLTxQETSControl, loadPlain, storeIgnored, 0, 0) // credit-based shaping is not there
+			add(b, r4.MTLTxQQuantumWeight, loadPlain, storeLocked, r4.ISCQW.Mask(), 0)
 		}
 		add(b, r4.MTLQInterruptCtrl, loadPlain, storeLine, r4.TXUIE|r4.RXOIE, 0)
 		if q < c.RxQueues {
@@ -179,6 +252,7 @@ func (b *regMapper) mtl() {
 				r4.EHFC|r4.RFA.Mask()|r4.RFD.Mask()|r4.RQS.Of(uint32(c.RxFIFO/256-1)), 0)
 			add(b, r4.MTLRxQMissedOverflow, loadLocked, storeIgnored, 0, 0)
 			add(b, r4.MTLRxQDebug, loadLocked, storeIgnored, 0, 0)
+			add(b, r4.MTLRxQControl, loadPlain, storeLocked, r4.RXQWEGT.Mask()|r4.RXQFRMARBIT, 0)
 		}
 	}
 	b.ch, b.off, b.block = 0, 0, 0

@@ -13,9 +13,10 @@ const resetTime = 20 * time.Microsecond
 // startReset is SWR. Everything stops at once; registers answer again when the clock
 // domains of the PHY have taken part.
 func (m *Model) startReset() {
+	m.cutMDIO()
 	m.resetting.Store(true)
 	m.applyReset()
-	if !m.faults.ClockGated {
+	if !m.clockGated() {
 		m.scheduleReset()
 	}
 }
@@ -27,7 +28,7 @@ func (m *Model) scheduleReset() {
 	m.stopRst = m.clock.AfterFunc(resetTime, func() {
 		m.mu.Lock()
 		m.stopRst = nil
-		if !m.faults.ClockGated {
+		if !m.clockGated() {
 			m.resetting.Store(false)
 		}
 		m.unlock()
@@ -44,7 +45,9 @@ func (m *Model) applyReset() {
 	}
 	for i := range m.rxq {
 		m.rxq[i].drop(m)
+		m.rxq[i].above = false
 	}
+	m.flow, m.sched = flowState{}, scheduler{}
 	if m.stopTime != nil {
 		m.stopTime()
 		m.stopTime, m.timerAt = nil, 0
@@ -58,6 +61,7 @@ func (m *Model) applyReset() {
 	m.biteReset()
 	m.eame = false
 	m.mdioDone = 0
+	m.resetVLAN()
 	for q := range m.rxq {
 		m.rxq[q].mode(0)
 	}

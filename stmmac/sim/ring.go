@@ -42,7 +42,8 @@ type ring struct {
 	bells   atomic.Uint64
 
 	ringState
-	audit *ringAudit
+	stalled bool // by a fault, which a reset may survive
+	audit   *ringAudit
 }
 
 // ringState is what a software reset clears.
@@ -60,6 +61,7 @@ type ringState struct {
 	suspended bool
 	ready     bool // a descriptor was fetched since the last suspension
 	faulted   bool // stopped by a bus error
+	hung      bool // by a fault: was stopped and does not come to rest
 
 	win     []byte // the list, while it lies in one mapping that is in reach
 	winBase unsafe.Pointer
@@ -105,7 +107,7 @@ func (m *Model) doorbell(r *ring, off, v uint32) {
 
 // look takes notice of tail writes and says whether the engine may fetch.
 func (r *ring) look() bool {
-	if !r.run {
+	if !r.run || r.stalled {
 		return false
 	}
 	seq := barrier.Load32(&r.seq)
@@ -138,6 +140,9 @@ func (r *ring) atTail() bool {
 // start takes the list as the registers describe it now.
 func (r *ring) start() {
 	m := r.m
+	if r.hung {
+		return
+	}
 	high, low, length := r4.DMACHRxDescListHAddr, r4.DMACHRxDescListAddr, r4.DMACHRxDescRingLength
 	if r.tx {
 		high, low, length = r4.DMACHTxDescListHAddr, r4.DMACHTxDescListAddr, r4.DMACHTxDescRingLength
@@ -165,7 +170,8 @@ func (r *ring) start() {
 
 // stop ends fetching; the position stays.
 func (r *ring) stop() {
-	if r.run {
+	r.cureStall(StallUntilStop)
+	if r.hung = r.hung || r.run && r.hangs(); r.run && !r.hung {
 		if r.tx {
 			r.events |= r4.TPS
 		} else {
@@ -179,6 +185,7 @@ func (r *ring) stop() {
 
 // reset is what a software reset does.
 func (r *ring) reset() {
+	r.cureStall(StallUntilReset)
 	r.ringState = ringState{pre: r.pre[:0], reads: r.reads}
 	r.auditStop()
 }
@@ -207,12 +214,14 @@ const (
 )
 
 // busError stops the channel. It starts again when its start bit is cleared and set.
-func (r *ring) busError(bits uint32) {
+func (r *ring) busError(bits uint32) { r.fatal(bits | busTransfer) }
+
+func (r *ring) fatal(code uint32) {
 	f := r4.REB
 	if r.tx {
 		f = r4.TEB
 	}
-	r.events = f.Put(r.events, bits|busTransfer) | r4.FBE
+	r.events = f.Put(r.events, code) | r4.FBE
 	r.run, r.suspended, r.faulted = false, false, true
 	r.pre = r.pre[:0]
 	r.auditStop()
@@ -220,7 +229,7 @@ func (r *ring) busError(bits uint32) {
 
 // reportAccess tells the audit of an access that failed because of its address.
 func (r *ring) reportAccess(addr uint64, n int) {
-	if r.m.faults.BusError == nil || !r.m.faults.BusError(addr, n, !r.tx) {
+	if !r.m.refused {
 		r.report(DMAOutside, int(r.cur), "%d bytes at %#x", n, addr)
 	}
 }
@@ -370,7 +379,7 @@ func (r *ring) readDesc(i uint32) (w words, ok bool) {
 		return w, true
 	}
 	var b [r4.DescSize]byte
-	if r.m.readDMA(addr, b[:]) != nil {
+	if r.m.readMapped(addr, b[:]) != nil {
 		r.reportAccess(addr, r4.DescSize)
 		return w, false
 	}
@@ -411,7 +420,7 @@ func (r *ring) writeDesc(w *words) bool {
 	for k, v := range w {
 		binary.LittleEndian.PutUint32(b[4*k:], v)
 	}
-	if !r.tx && r.m.writeDMA(addr, b[:12]) != nil {
+	if !r.tx && r.m.writeMapped(addr, b[:12]) != nil {
 		return false
 	}
 	if p := r.window(); p != nil {
@@ -420,7 +429,7 @@ func (r *ring) writeDesc(w *words) bool {
 		barrier.StoreOwn(&d[3], le32(w[3]))
 		return true
 	}
-	return r.m.writeDMA(addr+12, b[12:]) == nil
+	return r.m.writeMapped(addr+12, b[12:]) == nil
 }
 
 func (r *ring) next() {

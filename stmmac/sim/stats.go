@@ -10,6 +10,12 @@ type Stats struct {
 	RxMissed          uint64 // dropped by the DMA, in DMA_CHx_Miss_Frame_Cnt too
 	TxFrames, TxBytes uint64 // on the wire; bytes without FCS
 	TxErrors          uint64 // written back with ES
+	RxPause           uint64 // PAUSE for this MAC, obeyed or not
+	TxPause           uint64 // PAUSE that the MAC made; not in TxFrames
+	RxUnrouted        uint64 // in RxDropped too: the queue is off, is not there or has no channel
+	// Frames that passed the MAC in vain, or never reached it, because of the PHY: no
+	// link, another speed or duplex, isolation, loopback.
+	TxLost, RxLost uint64
 
 	RxDescReads, TxDescReads uint64
 	// Doorbells, Loads, Stores and Unknown stay 0 with NoAudit.

@@ -45,18 +45,9 @@ func Count(ctx context.Context, bin string, args []string, match func(fn string)
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "callgrind.out")
 
-	cmd := exec.CommandContext(ctx, valgrind, append([]string{
-		"--tool=callgrind", "--quiet", "--callgrind-out-file=" + out, "--", bin}, args...)...)
-	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOGC=off", "GOMAXPROCS=1")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		tail := stderr.Bytes()
-		tail = tail[max(0, len(tail)-stderrTail):]
-		return 0, nil, &Error{"run", bin, fmt.Errorf("%w: %s", err, strings.TrimSpace(string(tail)))}
+	args = append([]string{"--tool=callgrind", "--quiet", "--callgrind-out-file=" + out, "--", bin}, args...)
+	if err := run(ctx, valgrind, args); err != nil {
+		return 0, nil, &Error{"run", bin, err}
 	}
 
 	f, err := os.Open(out)
@@ -77,4 +68,33 @@ func Count(ctx context.Context, bin string, args []string, match func(fn string)
 		}
 	}
 	return sum, matched, nil
+}
+
+// The Go runtime reads the time stamp counter with RDTSCP when a lock of its own is contended, and valgrind may not
+// know that instruction: a run that met it says so, and is made again.
+const (
+	rdtscp   = "0xF 0x1 0xF9"
+	attempts = 10
+)
+
+// run runs valgrind with args.
+func run(ctx context.Context, valgrind string, args []string) error {
+	for try := 1; ; try++ {
+		cmd := exec.CommandContext(ctx, valgrind, args...)
+		cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOGC=off", "GOMAXPROCS=1")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		err := cmd.Run()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case try < attempts && bytes.Contains(stderr.Bytes(), []byte(rdtscp)):
+			continue
+		}
+		tail := stderr.Bytes()
+		tail = tail[max(0, len(tail)-stderrTail):]
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(tail)))
+	}
 }

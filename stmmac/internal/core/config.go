@@ -98,6 +98,17 @@ type MSI struct {
 	Rx, Tx []int // by channel
 }
 
+// Recovery says what becomes of a MAC that met a fault (a bus error, a queue that
+// stands still): it is reset and rebuilt, unless there were too many faults
+// within the window; then it is down until it is closed, and Err says why.
+type Recovery struct {
+	Limit  int           // how many rebuilds the window allows; 0: none, the first fault takes the MAC down
+	Window time.Duration // 0: 10 s
+	// Stall is how long a queue may stand still with something to do before that
+	// is a fault; 0: 400 ms.
+	Stall time.Duration
+}
+
 // Config is what opening a MAC needs to know beside what its registers tell.
 type Config struct {
 	Name       string     // how errors and logs call the device
@@ -111,6 +122,9 @@ type Config struct {
 	Promiscuous        bool             // let all frames in
 	AllMulticast       bool             // let all multicast frames in
 	StripFCS           bool             // let the device remove the FCS (ACS and CST)
+	RxChecksum         bool             // let the device check the checksums of received frames
+	TxChecksum         bool             // let the device insert the checksums that are asked for
+	VLANInsert         bool             // let the device insert the tags that are beside a frame
 	Queues             Queues           // how several queues share the MAC
 	VLANStrip          bool             // let the device remove the VLAN tag and report it
 	VLANDouble         bool             // the inner tag of two too; needs VLANStrip and Features.DoubleVLAN
@@ -120,6 +134,7 @@ type Config struct {
 	BufSize            int              // bytes, of the buffers of a pool that the MAC makes
 	ResetTimeout       time.Duration    // how long the reset may take
 	StopTimeout        time.Duration    // how long the DMA may take to come to rest
+	Recovery           Recovery         // what becomes of the MAC after a fault
 
 	// What no register tells.
 	RegionNo  int         // which region of the device has the registers

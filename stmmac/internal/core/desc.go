@@ -1,8 +1,6 @@
 package core
 
 import (
-	"runtime"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/gostmmac/gostmmac/barrier"
@@ -18,17 +16,23 @@ type Format struct {
 
 	// A received frame is whole and good in one descriptor when the bits of
 	// RxMask are RxWhole. Its length, with FCS, is in the bits of RxLen of the
-	// word shifted right by RxLenShift.
+	// half of the word that begins at RxLenAt bytes: 0 or 2.
 	RxMask, RxWhole uint32
 	RxLast          uint32 // set in the last descriptor of a frame
-	RxLen           uint32
-	RxLenShift      uint8
+	RxLen           uint16
+	RxLenAt         int
+	// The byte at RxCsumAt from the word that has OWN says what the device found
+	// of the checksums of such a frame; RxCsum has the flags that this means.
+	RxCsumAt int
+	RxCsum   *[256]uint8
 
 	// A transmit descriptor to post has TxOwn, TxFirst and TxLast if it starts
 	// or ends a frame, and with TxFirst the length of the frame in the bits of
 	// TxFrameLen, from bit 0; these are 0 where it has no place.
 	TxOwn, TxFirst, TxLast uint32
 	TxFrameLen             uint32
+	// With TxFirst, TxCsum asks for all checksums.
+	TxCsum uint32
 	// A finished descriptor ends a frame if TxDoneLast is set, and its frame was
 	// sent without error if TxDoneErr is not.
 	TxDoneLast, TxDoneErr uint32
@@ -61,54 +65,20 @@ func (r *Ring) word(slot uint32) unsafe.Pointer {
 	return unsafe.Add(r.Words, uintptr(slot)*uintptr(r.Format.Stride))
 }
 
-// A gate lets one goroutine at a time into the calls of a ring, and keeps all
-// out once the ring has ended: then its memory is taken apart.
-type gate struct{ state atomic.Uint32 }
-
-const (
-	gateOpen uint32 = iota
-	gateBusy
-	gateEnded
-)
-
-// enter begins a call. It fails when the ring has ended, or when another
-// goroutine is inside a call.
-func (g *gate) enter() bool { return g.state.CompareAndSwap(gateOpen, gateBusy) }
-
-// leave ends a call.
-func (g *gate) leave() { g.state.Store(gateOpen) }
-
-// End waits for the call under way; later ones do nothing. Calls are short: none
-// blocks.
-func (g *gate) End() {
-	for !g.state.CompareAndSwap(gateOpen, gateEnded) {
-		if g.state.Load() == gateEnded {
-			return
-		}
-		runtime.Gosched()
-	}
-}
-
 // The functions below are leaves that do nothing but load OWN words. They are
 // not inlined, so that the compiler cannot merge or move their accesses, and a
 // test disassembles them.
 
-// loadDone loads the OWN words of up to n descriptors, from the one at p on, into
-// snap, up to the first that the device owns, and returns how many came before
-// it. n is at most MaxBatch.
-// The words are copied because a snapshot needs no second load, and so no
-// barrier, for what stands beside OWN.
+// loadDone loads the OWN words of up to n descriptors, from the one at p on, up
+// to the first that the device owns, and returns how many came before it.
 //
 //go:noinline
-func loadDone(p unsafe.Pointer, stride uintptr, snap *[MaxBatch]uint32, n uint32) uint32 {
-	to := unsafe.Pointer(snap)
+func loadDone(p unsafe.Pointer, stride uintptr, n uint32) uint32 {
 	for i := range n {
-		own := *(*uint32)(p)
-		if own&ownBit != 0 {
+		if *(*uint32)(p)&ownBit != 0 {
 			return i
 		}
-		*(*uint32)(to) = own
-		p, to = unsafe.Add(p, stride), unsafe.Add(to, unsafe.Sizeof(own))
+		p = unsafe.Add(p, stride)
 	}
 	return n
 }
@@ -117,8 +87,7 @@ func loadDone(p unsafe.Pointer, stride uintptr, snap *[MaxBatch]uint32, n uint32
 // frames-th descriptor that ends one, that is that has the bit last.
 //
 //go:noinline
-func loadFrames(p unsafe.Pointer, stride uintptr, snap *[MaxBatch]uint32, n, last uint32, frames int) uint32 {
-	to := unsafe.Pointer(snap)
+func loadFrames(p unsafe.Pointer, stride uintptr, n, last uint32, frames int) uint32 {
 	for i := range n {
 		own := *(*uint32)(p)
 		if own&ownBit != 0 || frames == 0 {
@@ -127,8 +96,7 @@ func loadFrames(p unsafe.Pointer, stride uintptr, snap *[MaxBatch]uint32, n, las
 		if own&last != 0 {
 			frames--
 		}
-		*(*uint32)(to) = own
-		p, to = unsafe.Add(p, stride), unsafe.Add(to, unsafe.Sizeof(own))
+		p = unsafe.Add(p, stride)
 	}
 	return n
 }

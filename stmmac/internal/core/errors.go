@@ -15,13 +15,20 @@ var (
 	// ErrNoClock: the reset of the DMA does not end, which it does only while
 	// the clocks of the PHY run.
 	ErrNoClock = errors.New("no clock from the PHY")
+	// ErrNoPHY: no PHY answers on the MDIO bus, or the one that did stopped.
+	ErrNoPHY = errors.New("no PHY answers")
 	// ErrFatalBus: the device met a bus error and stopped the channel.
 	ErrFatalBus = errors.New("fatal bus error")
+	// ErrStalled: a queue stood still with something to do.
+	ErrStalled = errors.New("stands still")
 	// ErrFrameTooLong: a frame is longer than the MTU, the FIFO or the ring allows.
 	ErrFrameTooLong = errors.New("frame too long")
 	// ErrFrameTooShort: a frame is shorter than its Ethernet header, or one of
 	// its buffers is empty.
 	ErrFrameTooShort = errors.New("frame too short")
+	// ErrNoHeadroom: the driver has to put VLAN tags in front of a frame whose
+	// buffer has no room for them there.
+	ErrNoHeadroom = errors.New("no headroom for the VLAN tags")
 	// ErrNotHeld: a buffer is free or already with a queue.
 	ErrNotHeld = errors.New("buffer is not the caller's")
 	// ErrForeignBuffer: a buffer is of no arena that is mapped for the device.

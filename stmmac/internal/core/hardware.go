@@ -104,6 +104,9 @@ type Hardware interface {
 	TxDescs(ch int, m RingMemory) TxDescs
 	// Setup programs everything up to the start of the DMA.
 	Setup(s Setup) error
+	// TxOffloads is what the device does itself to frames that are sent: all but
+	// the lengths of a TxLimits.
+	TxOffloads() TxLimits
 	// Start starts the DMA of all channels.
 	Start()
 	// SetLink sets speed and duplex with the MAC off, and turns it on if the
@@ -129,6 +132,17 @@ type Hardware interface {
 	// and turns the others off: for half duplex, in which only queue 0 sends. It
 	// is called while the transmit channels are stopped and their queues empty.
 	DivideTxFIFO(n int)
+	// StopReceiver turns the receiver off: what it has accepted goes on to memory.
+	StopReceiver()
+	// RxPending says that frames wait in the device for receive channel ch, and
+	// TxPending that transmit queue ch holds one.
+	RxPending(ch int) bool
+	TxPending(ch int) bool
+	// TxPaused says that a pause frame keeps transmit queue ch from sending.
+	TxPaused(ch int) bool
+	// MDIO is the bus to the PHYs, and LinkModes is what SetLink takes.
+	MDIO() MDIOBus
+	LinkModes() LinkModes
 	// Stop stops the MAC and the DMA and waits until no transfer runs.
 	Stop(ctx context.Context) error
 	// Lost reads, and so clears, how many frames a receive channel and its queue

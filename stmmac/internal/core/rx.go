@@ -44,6 +44,12 @@ type RxDescs interface {
 	Ring() Ring
 	// Status decodes the OWN word of a finished descriptor.
 	Status(own uint32) RxFlags
+	// Meta says what the device tells of the frame whose last descriptor is in a
+	// slot, beside its errors: flags, and the tags that it took off.
+	Meta(slot, own uint32) (f pagepool.Flags, vlan, inner uint16)
+	// SetInterrupts makes each n-th slot from 0 on interrupt when it is filled, or
+	// none with 0: that is left to the watchdog.
+	SetInterrupts(n int)
 	// Post gives the device buffers, a in the slots from first on and b, if there
 	// are some, from slot 0 on: the bodies, then the OWN words. When it returns
 	// the device may own them. The device writes from offset start of a chunk.
@@ -126,18 +132,20 @@ type RxRing struct {
 	owner   pagepool.Owner // this ring
 	app     pagepool.Owner // whoever calls Recv
 
-	n         uint32 // slots
-	head      uint32 // the slot that finishes next
-	tail      uint32 // the slot to post next; the device never owns it
-	posted    uint32 // slots that the device has, or has finished
-	threshold uint32 // empty slots that make a refill worth a doorbell
-	fcs       uint32 // bytes of FCS that the device leaves on a frame
-	maxLen    uint32 // longest frame as the device reports its length
-	fastLen   uint32 // longest frame in one buffer, without FCS and Ethernet header
+	n          uint32 // slots
+	interrupts int    // which slots interrupt: see RxDescs
+	head       uint32 // the slot that finishes next
+	tail       uint32 // the slot to post next; the device never owns it
+	posted     uint32 // slots that the device has, or has finished
+	threshold  uint32 // empty slots that make a refill worth a doorbell
+	fcs        uint32 // bytes of FCS that the device leaves on a frame
+	maxLen     uint32 // longest frame as the device reports its length
+	fastLen    uint32 // longest frame in one buffer, without FCS and Ethernet header
 
 	// As in Format, where they are one load nearer.
 	rxMask, rxWhole, lenMask uint32
-	lenShift                 uint8
+	lenAt, csumAt            int
+	csum                     *[256]uint8
 	lay                      RxLayout
 	start                    uint16 // lay.Start
 	perFrame                 uint32 // descriptors that the longest frame takes
@@ -148,8 +156,7 @@ type RxRing struct {
 
 	handles []pagepool.Handle // what each slot holds; the shadow of the ring
 	chain   rxChain
-
-	snap [MaxBatch]uint32 // OWN words of the batch under way
+	backlog []*pagepool.Buf // frames that were taken off the ring when it was rebuilt
 
 	c rxCounters
 }
@@ -163,26 +170,37 @@ type rxChain struct {
 	bad        bool   // it is to be dropped: the rest is only recycled
 }
 
-// NewRxRing returns an empty ring of n slots.
-func NewRxRing(d RxDescs, m *pagepool.Mapping, owner pagepool.Owner, n int, lay RxLayout, keepsFCS bool) *RxRing {
-	r := &RxRing{
-		descs: d, ring: d.Ring(),
-		mapping: m, view: m.View(), pool: m.Pool(), owner: owner, app: m.View().Application(),
-		n: uint32(n), lay: lay, start: uint16(lay.Start), handles: make([]pagepool.Handle, n),
-		threshold: uint32(max(1, min(n/4, 64))),
-		perFrame:  uint32(max(1, (lay.MaxFrame+lay.Size-1)/lay.Size)),
-	}
+// NewRxRing returns a ring that is held and has no memory: Restart gives it
+// that.
+func NewRxRing(m *pagepool.Mapping, owner pagepool.Owner, keepsFCS bool) *RxRing {
+	r := &RxRing{mapping: m, view: m.View(), pool: m.Pool(), owner: owner, app: m.View().Application(), interrupts: 1}
 	if keepsFCS {
 		r.fcs = FCSLen
+	}
+	r.Hold()
+	return r
+}
+
+// Restart gives a held ring without buffers n slots in d, to receive frames as
+// lay says.
+func (r *RxRing) Restart(d RxDescs, n int, lay RxLayout) {
+	r.descs, r.ring, r.view = d, d.Ring(), r.mapping.View()
+	if r.n != uint32(n) {
+		r.n, r.handles = uint32(n), make([]pagepool.Handle, n)
+		r.threshold = uint32(max(1, min(n/4, 64)))
+	}
+	r.head, r.tail, r.posted, r.chain = 0, 0, 0, rxChain{}
+	r.lay, r.start = lay, uint16(lay.Start)
+	r.perFrame = uint32(max(1, (lay.MaxFrame+lay.Size-1)/lay.Size))
+	if lay.Single {
+		r.perFrame = 1
 	}
 	r.maxLen = uint32(lay.MaxFrame) - FCSLen + r.fcs
 	r.fastLen = min(uint32(lay.First), r.maxLen) - r.fcs - EthHeaderLen
 	f := r.ring.Format
-	r.rxMask, r.rxWhole, r.lenMask, r.lenShift = f.RxMask, f.RxWhole, f.RxLen, f.RxLenShift
-	if lay.Single {
-		r.perFrame = 1
-	}
-	return r
+	r.rxMask, r.rxWhole, r.lenMask, r.lenAt = f.RxMask, f.RxWhole, uint32(f.RxLen), f.RxLenAt
+	r.csum, r.csumAt = f.RxCsum, f.RxCsumAt
+	r.descs.SetInterrupts(r.interrupts)
 }
 
 // Recv moves received frames to dst and returns how many. It never blocks. The
@@ -190,23 +208,26 @@ func NewRxRing(d RxDescs, m *pagepool.Mapping, owner pagepool.Owner, n int, lay 
 // the ring.
 func (r *RxRing) Recv(dst []*pagepool.Buf) int {
 	if !r.state.CompareAndSwap(gateOpen, gateBusy) {
-		return 0
+		return r.recvBacklog(dst)
 	}
-	f, want := r.ring.Format, min(MaxBatch, r.posted, r.n-r.head)
-	var k uint32
+	at, stride := r.ring.word(r.head), uintptr(r.ring.Format.Stride)
+	want := min(MaxBatch, r.posted, r.n-r.head)
+	var k, room uint32
 	if r.perFrame > 1 {
-		k = loadFrames(r.ring.word(r.head), uintptr(f.Stride), &r.snap, want, f.RxLast, len(dst))
+		k = loadFrames(at, stride, want, r.ring.Format.RxLast, len(dst))
+		room = min(k, uint32(len(dst)))
 	} else {
-		k = loadDone(r.ring.word(r.head), uintptr(f.Stride), &r.snap, min(want, uint32(len(dst))))
+		k = loadDone(at, stride, min(want, uint32(len(dst))))
+		room = k
 	}
 	n := uint32(0)
 	if k > 0 {
 		// Orders the loads of the OWN words in loadDone before those of the
-		// frames by whoever gets them.
+		// descriptors below and of the frames by whoever gets them.
 		barrier.DMARead()
 		used := uint32(0)
 		if !r.chain.active {
-			n = r.whole(unsafe.Pointer(unsafe.SliceData(dst)), min(k, uint32(len(dst))))
+			n = r.whole(unsafe.Pointer(unsafe.SliceData(dst)), at, stride, uintptr(room))
 			used = n
 		}
 		if used < k {
@@ -220,36 +241,39 @@ func (r *RxRing) Recv(dst []*pagepool.Buf) int {
 	if empty := r.n - 1 - r.posted; empty >= r.threshold || empty > 0 && n == 0 {
 		r.refill()
 	}
+	filter := r.filter
 	r.leave()
 	// The frames are the caller's already, so whatever the filter does, also
 	// if it panics, the ring is in order.
-	if r.filter != nil && n > 0 {
-		return r.filter(dst[:n])
+	if filter != nil && n > 0 {
+		return filter(dst[:n])
 	}
 	return int(n)
 }
 
 // whole gives out frames of one descriptor without an error, the common case,
-// of the first n finished descriptors, up to the first that is none, and
-// returns how many. There is room for n at to. It goes by pointers, in slices
-// whose bounds Recv knows.
-func (r *RxRing) whole(to unsafe.Pointer, n uint32) uint32 {
+// of the first n finished descriptors, the OWN words of which lie from at on,
+// stride bytes apart, up to the first that is none, and returns how many. There
+// is room for n at to. It goes by pointers, in slices whose bounds Recv knows.
+func (r *RxRing) whole(to, at unsafe.Pointer, stride, n uintptr) uint32 {
 	first := r.view.First()
 	h := unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.handles)), uintptr(r.head)*unsafe.Sizeof(pagepool.Handle(0)))
-	snap := unsafe.Pointer(&r.snap)
-	shift := r.lenShift & 31
+	csum := unsafe.Pointer(r.csum)
 	var bytes uint64
 	i := uintptr(0)
-	for ; i < uintptr(n); i++ {
-		own := *(*uint32)(unsafe.Add(snap, i*unsafe.Sizeof(r.snap[0])))
+	for ; i < n; i++ {
 		// The length is the device's word: it is compared with what was posted
-		// before a slice is made of it. One below that of the header wraps.
-		size := own>>shift&r.lenMask - r.fcs
-		if own&r.rxMask != r.rxWhole || size-EthHeaderLen > r.fastLen {
+		// before a slice is made of it, and loaded once, so that a device that
+		// changes what it has given back deceives only itself. One below that of
+		// the header wraps.
+		size := uint32(*(*uint16)(unsafe.Add(at, r.lenAt)))&r.lenMask - r.fcs
+		if *(*uint32)(at)&r.rxMask != r.rxWhole || size-EthHeaderLen > r.fastLen {
 			break
 		}
+		known := *(*uint8)(unsafe.Add(csum, *(*uint8)(unsafe.Add(at, r.csumAt))))
 		b := pagepool.At(first, *(*pagepool.Handle)(unsafe.Add(h, i*unsafe.Sizeof(pagepool.Handle(0)))))
-		b.Received(r.start, uint16(size), r.app)
+		b.Received(r.start, uint16(size), r.app, pagepool.Flags(known))
+		at = unsafe.Add(at, stride)
 		bytes += uint64(size)
 		// Buffers do not lie in the Go heap: stored as a number the pointer
 		// needs no write barrier of the garbage collector.
@@ -266,24 +290,29 @@ func (r *RxRing) whole(to unsafe.Pointer, n uint32) uint32 {
 func (r *RxRing) rest(dst []*pagepool.Buf, n, k uint32) (frames, used uint32) {
 	hs := r.handles[r.head:][:k]
 	for used = n; used < k && int(n) < len(dst); used++ {
-		f := r.assemble(hs[used], r.snap[used])
+		f := r.assemble(r.head+used, hs[used], r.ring.own(r.head+used))
 		if f == nil {
 			continue
 		}
-		r.c.packets.Add(1)
-		r.c.bytes.Add(uint64(f.FrameLen()))
+		r.count(f)
 		dst[n] = f
 		n++
 	}
 	return n, used
 }
 
+// count counts a frame that is given out.
+func (r *RxRing) count(f *pagepool.Buf) {
+	r.c.packets.Add(1)
+	r.c.bytes.Add(uint64(f.FrameLen()))
+}
+
 // assemble adds a descriptor's buffer to the frame under way and returns the
 // frame when it is complete and good. Buffers of frames that are not go back
 // to the pool.
-func (r *RxRing) assemble(h pagepool.Handle, own uint32) *pagepool.Buf {
+func (r *RxRing) assemble(slot uint32, h pagepool.Handle, own uint32) *pagepool.Buf {
 	b, c, flags := r.view.Buf(h), &r.chain, r.descs.Status(own)
-	length := own >> r.lenShift & r.lenMask
+	length := own >> (8 * r.lenAt) & r.lenMask
 	if flags&RxContext != 0 {
 		r.c.context.Add(1)
 		r.recycle(h)
@@ -346,7 +375,7 @@ func (r *RxRing) assemble(h pagepool.Handle, own uint32) *pagepool.Buf {
 		return nil
 	}
 
-	b.Received(r.start, uint16(size), r.owner)
+	b.Received(r.start, uint16(size), r.owner, 0)
 	c.got += size
 	if c.head == nil {
 		c.head = b
@@ -370,6 +399,7 @@ func (r *RxRing) assemble(h pagepool.Handle, own uint32) *pagepool.Buf {
 		}
 	}
 	*c = rxChain{}
+	f.Flags, f.VLAN, f.InnerVLAN = r.descs.Meta(slot, own)
 	for p := f; p != nil; p = p.Next() {
 		p.SetOwner(r.app)
 	}
@@ -418,9 +448,18 @@ func (r *RxRing) refill() {
 	}
 }
 
-// SetFilter sets what sees received frames before Recv gives them out. It is
-// called before the ring is used.
+// SetFilter sets what sees received frames before Recv gives them out. The ring
+// is held.
 func (r *RxRing) SetFilter(f func([]*pagepool.Buf) int) { r.filter = f }
+
+// SetInterrupts makes each n-th slot interrupt when it is filled, or none with 0.
+// The ring is held; slots that are posted already are as they were.
+func (r *RxRing) SetInterrupts(n int) {
+	r.interrupts = n
+	if r.descs != nil {
+		r.descs.SetInterrupts(n)
+	}
+}
 
 // Fill posts buffers to all slots of a ring whose channel is not set up yet:
 // the tail register is left to the set-up.
@@ -460,11 +499,15 @@ func (r *RxRing) post() int {
 }
 
 // Look says whether Recv has something to look at, and if not, after a refill,
-// whether the device has no buffer to receive to. Once the ring has ended it
-// says neither.
+// whether the device has no buffer to receive to. It says ready too when another
+// goroutine is inside a call, and neither while the ring is held or has ended.
 func (r *RxRing) Look() (ready, starved bool) {
 	if !r.enter() {
-		return false, false
+		return r.busy(), false
+	}
+	if len(r.backlog) > 0 {
+		r.leaveBacklog()
+		return true, false
 	}
 	defer r.leave()
 	if r.posted > 0 && r.ring.own(r.head)&ownBit == 0 {
@@ -490,17 +533,100 @@ func (r *RxRing) CountVerdicts(dropped, aborted int) {
 	}
 }
 
+// Harvest takes the frames that the device has finished off a held ring, for
+// later calls of Recv, and gives all other buffers back: the device must have
+// been stopped.
+func (r *RxRing) Harvest() {
+	for r.posted > 0 {
+		own := r.ring.own(r.head)
+		if own&ownBit != 0 {
+			break
+		}
+		// Orders the load of the OWN word before those of the frame by whoever
+		// gets it.
+		barrier.DMARead()
+		if f := r.assemble(r.head, r.handles[r.head], own); f != nil {
+			r.count(f)
+			r.backlog = append(r.backlog, f)
+		}
+		r.drop()
+	}
+	r.returnPosted()
+}
+
+// recvBacklog is Recv for a ring with a backlog; it does nothing for one that is
+// held, has ended or is in use.
+func (r *RxRing) recvBacklog(dst []*pagepool.Buf) int {
+	if !r.state.CompareAndSwap(gateBacklog, gateBusy) {
+		return 0
+	}
+	n := copy(dst[:min(len(dst), MaxBatch)], r.backlog)
+	clear(r.backlog[:n])
+	if r.backlog = r.backlog[n:]; len(r.backlog) == 0 {
+		r.backlog = nil
+	}
+	filter := r.filter
+	r.Resume()
+	if filter != nil && n > 0 {
+		return filter(dst[:n])
+	}
+	return n
+}
+
+// Resume lets calls into a held ring again.
+func (r *RxRing) Resume() {
+	if len(r.backlog) > 0 {
+		r.leaveBacklog()
+		return
+	}
+	r.leave()
+}
+
+// drop takes the descriptor at the head off the ring.
+func (r *RxRing) drop() {
+	r.posted--
+	if r.head++; r.head == r.n {
+		r.head = 0
+	}
+}
+
+// returnPosted gives the buffers that the device had back, and those of a frame
+// of which a part has arrived.
+func (r *RxRing) returnPosted() {
+	if r.chain.active && !r.chain.bad {
+		r.c.truncated.Add(1)
+	}
+	r.dropChain()
+	r.chain = rxChain{}
+	for r.posted > 0 {
+		r.recycle(r.handles[r.head])
+		r.drop()
+	}
+}
+
 // Release gives all buffers of a ring that has ended back, including those that
 // the device had: it must have been stopped.
 func (r *RxRing) Release() {
-	r.dropChain()
-	r.chain = rxChain{}
-	for ; r.posted > 0; r.posted-- {
-		r.recycle(r.handles[r.head])
-		if r.head++; r.head == r.n {
-			r.head = 0
-		}
+	r.returnPosted()
+	r.pool.FreeBatch(r.backlog)
+	r.backlog = nil
+}
+
+// Stuck says whether the device has all that it needs to receive into this ring
+// and, by the state of the ring, has received nothing since the call before; mark
+// is what that call returned. It is for one goroutine and says no while another
+// is inside a call.
+func (r *RxRing) Stuck(mark uint64) (now uint64, stuck bool) {
+	if !r.enter() {
+		return 0, false
 	}
+	defer r.Resume()
+	if r.posted == 0 || r.ring.own(r.head)&ownBit == 0 {
+		return 0, false
+	}
+	s := r.Stats()
+	now = 1<<63 | (s.Packets+s.Drops())<<16 | uint64(r.head)
+	return now, now == mark
 }
 
 // Stats returns the counts. Any goroutine may call it.

@@ -12,7 +12,9 @@ import (
 type TxPost struct {
 	Addr uint64
 	Len  uint32 // bytes of this buffer, and TxInterrupt
-	Own  uint32 // the word with OWN, by the Format
+	// Own is the word with OWN, by the Format. The bit of OWN itself says that
+	// the descriptor is the first of its frame.
+	Own uint32
 }
 
 // TxInterrupt in TxPost.Len asks for an interrupt when the descriptor is done.
@@ -39,12 +41,15 @@ type TxDescs interface {
 	Ring() Ring
 	// Errors decodes the OWN word of a finished descriptor with an error.
 	Errors(own uint32) TxErrors
+	// Tag describes a frame with the tags of m beside it: the context descriptor
+	// before its first one, and what that has in addition.
+	Tag(m *pagepool.Meta) (context TxPost, length, own uint32)
 	// PostWhole gives the device frames of one buffer each in the slots from
-	// first on, not beyond the end of the ring: bodies, then OWN words. The last
-	// of them interrupts when it is done.
-	PostWhole(first uint32, frames []*pagepool.Buf, v *pagepool.View)
+	// first on, not beyond the end of the ring: bodies, then OWN words. With
+	// interrupt = TxInterrupt the last of them interrupts when it is done.
+	PostWhole(first uint32, frames []*pagepool.Buf, v *pagepool.View, interrupt uint32)
 	// PostOne gives the device one frame of one buffer of n bytes, as PostWhole.
-	PostOne(slot uint32, addr uint64, n uint32)
+	PostOne(slot uint32, addr uint64, n, interrupt uint32)
 	// Post gives the device frames of any kind in the slots from first on:
 	// bodies, then the OWN words of all descriptors that do not start a frame,
 	// then those that do.
@@ -67,6 +72,11 @@ type TxStats struct {
 	Other     uint64 // frames with an error summary and no cause
 
 	Refused uint64 // frames that Send returned an error for
+
+	CsumDevice uint64 // frames whose checksums the device was asked for
+	CsumDriver uint64 // frames whose checksums the driver computed
+	CsumNone   uint64 // frames with TxCsum in which there is no checksum
+	TagDriver  uint64 // frames whose tags the driver put among their bytes
 }
 
 // All yields the counts by name.
@@ -76,6 +86,7 @@ func (s TxStats) All() iter.Seq2[string, uint64] {
 		{"underflow", s.Underflow}, {"collision", s.Collision}, {"carrier", s.Carrier}, {"deferral", s.Deferral},
 		{"jabber", s.Jabber}, {"flushed", s.Flushed}, {"checksum", s.Checksum}, {"other", s.Other},
 		{"refused", s.Refused},
+		{"csum_device", s.CsumDevice}, {"csum_driver", s.CsumDriver}, {"csum_none", s.CsumNone}, {"tag_driver", s.TagDriver},
 	}.all
 }
 
@@ -88,6 +99,7 @@ type txCounters struct {
 	packets, bytes, done                                                         atomic.Uint64
 	underflow, collision, carrier, deferral, jabber, flushed, checksum, anyOther atomic.Uint64
 	refused                                                                      atomic.Uint64
+	csumDevice, csumDriver, csumNone, tagDriver                                  atomic.Uint64
 }
 
 // TxRing is the driver's side of a transmit queue. One goroutine at a time uses
@@ -106,36 +118,74 @@ type TxRing struct {
 	clean    uint32 // the slot that finishes next
 	tail     uint32 // the slot to post next; the device never owns it
 	inflight uint32 // slots that the device has, or has finished
-	maxFrame uint32 // longest frame in bytes, without FCS
-	maxBuf   uint32 // longest buffer in bytes
-	oneLen   uint32 // the lesser of both, without the Ethernet header
+	limits   TxLimits
+	oneEnd   uint32 // how long a frame of one buffer is not any more, without the Ethernet header
 	keep     bool   // finished frames wait for Reap
 	reserve  uint32 // free slots below which Send reclaims finished ones
+	every    uint32 // frames that share an interrupt
+	since    uint32 // frames since the last that interrupts
+
+	// tap, if there is one, sees the frames that Send takes.
+	tap func(*pagepool.Buf)
 
 	// fail makes the error of Send; nil asks why the ring has ended.
 	fail func(error) error
 
 	handles []pagepool.Handle // what each slot holds; the shadow of the ring
+	backlog []*pagepool.Buf   // frames for Reap that were taken off the ring when it was rebuilt
 
 	post [MaxBatch]TxPost
 
 	c txCounters
 }
 
-// NewTxRing returns an empty ring of n slots. With keep Send reclaims nothing:
-// finished frames wait for Reap. fail wraps the errors of Send.
-func NewTxRing(d TxDescs, m *pagepool.Mapping, owner pagepool.Owner, n, maxFrame, maxBuf int, keep bool,
-	fail func(error) error) *TxRing {
+// NewTxRing returns a ring that is held and has no memory: Restart gives it
+// that. With keep Send reclaims nothing: finished frames wait for Reap. fail
+// wraps the errors of Send.
+func NewTxRing(m *pagepool.Mapping, owner pagepool.Owner, keep bool, fail func(error) error) *TxRing {
 	r := &TxRing{
-		descs: d, ring: d.Ring(),
 		mapping: m, view: m.View(), pool: m.Pool(), owner: owner, app: m.View().Application(),
-		n: uint32(n), maxFrame: uint32(maxFrame), maxBuf: uint32(maxBuf),
-		oneLen: uint32(min(maxFrame, maxBuf) - EthHeaderLen), reserve: uint32(n) / 4,
-		handles: make([]pagepool.Handle, n), fail: fail,
+		keep: keep, fail: fail, every: 1,
 	}
-	r.keep = keep
+	r.Hold()
 	return r
 }
+
+// TxLimits are what frames a ring can take.
+type TxLimits struct {
+	MaxFrame int // longest frame in bytes, without FCS
+	MaxBuf   int // longest buffer in bytes
+	// MaxCsum is the longest frame in bytes whose checksums the device inserts; 0
+	// if it inserts none.
+	MaxCsum  int
+	Tag      bool // the device inserts an outer tag (TPID 0x8100)
+	InnerTag bool // and an inner one
+}
+
+// Restart gives a held ring without buffers n slots in d.
+func (r *TxRing) Restart(d TxDescs, n int, l TxLimits) {
+	r.descs, r.ring, r.view = d, d.Ring(), r.mapping.View()
+	if r.n != uint32(n) {
+		r.n, r.handles = uint32(n), make([]pagepool.Handle, n)
+		r.reserve = uint32(n) / 4
+	}
+	r.clean, r.tail, r.inflight, r.since = 0, 0, 0, 0
+	r.limits = l
+	r.SetTap(r.tap)
+}
+
+// SetTap sets what sees the frames that Send takes. The ring is held.
+func (r *TxRing) SetTap(f func(*pagepool.Buf)) {
+	r.tap = f
+	// While somebody looks no frame takes the short way, on which nobody does.
+	r.oneEnd = 0
+	if f == nil {
+		r.oneEnd = uint32(min(r.limits.MaxFrame, r.limits.MaxBuf)) - EthHeaderLen + 1
+	}
+}
+
+// SetInterrupts makes n frames share an interrupt. The ring is held.
+func (r *TxRing) SetInterrupts(n int) { r.every, r.since = uint32(n), 0 }
 
 // Space is how many more buffers Send can take.
 func (r *TxRing) Space() int {
@@ -172,7 +222,7 @@ func (r *TxRing) Send(src []*pagepool.Buf) (int, error) {
 		size := uint32(b.Len())
 		b.SetOwner(r.owner)
 		r.handles[r.tail] = pagepool.HandleOf(r.view.First(), b)
-		r.descs.PostOne(r.tail, r.view.Bus().Chunk(b)+uint64(b.Offset()), size)
+		r.descs.PostOne(r.tail, r.view.Bus().Chunk(b)+uint64(b.Offset()), size, r.interrupt(1))
 		r.kick(1, 1, uint64(size))
 		r.leave()
 		return 1, nil
@@ -185,7 +235,7 @@ func (r *TxRing) Send(src []*pagepool.Buf) (int, error) {
 		return done, err
 	}
 	if n > 0 {
-		r.descs.PostWhole(r.tail, src[:n], r.view)
+		r.descs.PostWhole(r.tail, src[:n], r.view, r.interrupt(n))
 		r.kick(n, n, bytes)
 	}
 	r.leave()
@@ -195,7 +245,25 @@ func (r *TxRing) Send(src []*pagepool.Buf) (int, error) {
 // single says whether b is a frame of one buffer that can be sent.
 func (r *TxRing) single(b *pagepool.Buf, arenas int) bool {
 	// A length below that of the header wraps.
-	return b != nil && b.Owner() == r.app && !b.Chained() && uint32(b.Len())-EthHeaderLen <= r.oneLen && b.Arena() < arenas
+	return b != nil && b.Owner() == r.app && !b.Chained() && b.Flags&pagepool.TxSpecial == 0 &&
+		uint32(b.Len())-EthHeaderLen < r.oneEnd && b.Arena() < arenas
+}
+
+// interrupt says whether the last of n frames interrupts when it is done.
+func (r *TxRing) interrupt(n uint32) uint32 {
+	if n < r.every {
+		return r.share(n)
+	}
+	return TxInterrupt
+}
+
+// share is interrupt for fewer frames than share one.
+func (r *TxRing) share(n uint32) uint32 {
+	if r.since += n; r.since < r.every {
+		return 0
+	}
+	r.since = 0
+	return TxInterrupt
 }
 
 // claim takes frames of one buffer, the common case, of the n at from, for the
@@ -262,7 +330,7 @@ func (r *TxRing) sendAny(src []*pagepool.Buf, n int) (int, error) {
 		n++
 	}
 	if n > 0 {
-		r.post[used-1].Len |= TxInterrupt
+		r.post[used-1].Len |= r.interrupt(uint32(n))
 		r.descs.Post(r.tail, r.post[:used])
 		r.kick(uint32(n), uint32(used), bytes)
 	}
@@ -292,9 +360,14 @@ func (r *TxRing) gather(b *pagepool.Buf, used, space int) (k int, size uint32, e
 	if b == nil {
 		return 0, 0, ErrFrameTooShort
 	}
-	most := min(int(r.n-1), MaxBatch)
+	way, err := r.prepare(b)
+	if err != nil {
+		return 0, 0, err
+	}
+	k = way.contexts
+	most, longest := min(int(r.n-1), MaxBatch), uint32(r.limits.MaxFrame)-way.tags
 	for p := b; p != nil; p = p.Next() {
-		h, addr, ok := r.view.Lookup(p)
+		_, _, ok := r.view.Lookup(p)
 		n := uint32(p.Len())
 		switch k++; {
 		case !ok:
@@ -303,14 +376,10 @@ func (r *TxRing) gather(b *pagepool.Buf, used, space int) (k int, size uint32, e
 			return 0, 0, ErrNotHeld
 		case n == 0:
 			return 0, 0, ErrFrameTooShort
-		case k > most || size+n > r.maxFrame || n > r.maxBuf:
+		case k > most || size+n > longest || n > uint32(r.limits.MaxBuf):
 			return 0, 0, ErrFrameTooLong
 		}
 		size += n
-		if at := used + k; at <= space {
-			r.handles[r.slot(at-1)] = h
-			r.post[at-1] = TxPost{Addr: addr, Len: n, Own: r.ring.Format.TxOwn}
-		}
 	}
 	if size < EthHeaderLen {
 		return 0, 0, ErrFrameTooShort
@@ -327,9 +396,40 @@ func (r *TxRing) gather(b *pagepool.Buf, used, space int) (k int, size uint32, e
 		}
 		p.SetOwner(r.owner)
 	}
-	r.post[used].Own |= r.ring.Format.TxFirst | size&r.ring.Format.TxFrameLen
-	r.post[used+k-1].Own |= r.ring.Format.TxLast
-	return k, size, nil
+	// From here on the frame is the ring's.
+	if r.tap != nil {
+		r.tap(b)
+	}
+	return k, r.describe(b, used, way), nil
+}
+
+// describe writes the descriptors of a frame that was taken, and returns its
+// length in bytes as the device gets it.
+func (r *TxRing) describe(b *pagepool.Buf, used int, way txWay) (size uint32) {
+	own := way.apply(r, b)
+	context, more, tagOwn := TxPost{}, uint32(0), uint32(0)
+	first := r.ring.Format.TxOwn
+	if way.contexts > 0 {
+		context, more, tagOwn = r.descs.Tag(&b.Meta)
+		context.Own |= r.ring.Format.TxOwn
+		first = 0
+		r.handles[r.slot(used)] = noBuf
+		r.post[used] = context
+		used++
+	}
+	at := used
+	for p := b; p != nil; p = p.Next() {
+		h, addr, _ := r.view.Lookup(p)
+		n := uint32(p.Len())
+		r.handles[r.slot(at)] = h
+		r.post[at] = TxPost{Addr: addr, Len: n}
+		size += n
+		at++
+	}
+	r.post[used].Len |= more
+	r.post[used].Own |= first | r.ring.Format.TxFirst | own | tagOwn | size&r.ring.Format.TxFrameLen
+	r.post[at-1].Own |= r.ring.Format.TxLast
+	return size
 }
 
 // Reap takes finished frames off the ring. With a dst it gives at most len(dst)
@@ -340,7 +440,25 @@ func (r *TxRing) Reap(dst []*pagepool.Buf) int {
 		return 0
 	}
 	defer r.leave()
+	if len(r.backlog) > 0 {
+		return r.reapBacklog(dst)
+	}
 	return r.reclaim(dst)
+}
+
+// reapBacklog is Reap for the frames that were taken off the ring when it was
+// rebuilt.
+func (r *TxRing) reapBacklog(dst []*pagepool.Buf) int {
+	n := len(r.backlog)
+	if dst == nil {
+		r.pool.FreeBatch(r.backlog)
+	} else {
+		n = copy(dst, r.backlog)
+	}
+	if r.backlog = r.backlog[n:]; len(r.backlog) == 0 {
+		r.backlog = nil
+	}
+	return n
 }
 
 func (r *TxRing) reclaim(dst []*pagepool.Buf) int {
@@ -371,6 +489,17 @@ func (r *TxRing) drop(k uint32) {
 		r.pool.Put(r.handles[:k-first])
 	}
 	r.advance(k)
+}
+
+// dropAny is drop for descriptors of which some have no buffer.
+func (r *TxRing) dropAny(k uint32) {
+	for ; k > 0; k-- {
+		if r.handles[r.clean] == noBuf {
+			r.advance(1)
+		} else {
+			r.drop(1)
+		}
+	}
 }
 
 // advance takes k finished descriptors off the ring.
@@ -405,7 +534,7 @@ func (r *TxRing) finish(dst []*pagepool.Buf) int {
 			dst[n] = r.link(r.clean, k)
 			r.advance(k)
 		} else {
-			r.drop(k)
+			r.dropAny(k)
 		}
 		k = 0
 		n++
@@ -420,15 +549,17 @@ func (r *TxRing) link(slot, k uint32) *pagepool.Buf {
 		if slot >= r.n {
 			slot -= r.n
 		}
-		b := r.view.Buf(r.handles[slot])
-		b.SetOwner(r.app)
-		b.SetNext(nil)
-		if head == nil {
-			head = b
-		} else {
-			tail.SetNext(b)
+		if h := r.handles[slot]; h != noBuf {
+			b := r.view.Buf(h)
+			b.SetOwner(r.app)
+			b.SetNext(nil)
+			if head == nil {
+				head = b
+			} else {
+				tail.SetNext(b)
+			}
+			tail = b
 		}
-		tail = b
 		slot++
 	}
 	return head
@@ -451,13 +582,17 @@ func (r *TxRing) countError(s TxErrors) {
 	}
 }
 
-// Look says whether Reap has something to look at, or nothing is in flight.
-// Once the ring has ended it says no.
+// Look says whether Reap has something to look at, or nothing is in flight, or
+// another goroutine is inside a call. While the ring is held and once it has
+// ended it says no.
 func (r *TxRing) Look() bool {
 	if !r.enter() {
-		return false
+		return r.busy()
 	}
 	defer r.leave()
+	if len(r.backlog) > 0 {
+		return true
+	}
 	for slot, k := r.clean, r.inflight; k > 0; k-- {
 		switch own := r.ring.own(slot); {
 		case own&ownBit != 0:
@@ -472,10 +607,85 @@ func (r *TxRing) Look() bool {
 	return r.inflight == 0
 }
 
+// Harvest takes everything off a held ring: the device must have been stopped.
+// Frames that it had not finished count as flushed. With keep all wait for Reap,
+// else they are freed.
+func (r *TxRing) Harvest() {
+	var done []*pagepool.Buf
+	if r.keep {
+		done = make([]*pagepool.Buf, r.inflight)
+	}
+	n := r.reclaim(done)
+	if r.keep {
+		r.backlog = append(r.backlog, done[:n]...)
+	}
+	for r.inflight > 0 {
+		k := r.frame()
+		r.c.flushed.Add(1)
+		r.c.done.Add(1)
+		if r.keep {
+			r.backlog = append(r.backlog, r.link(r.clean, k))
+			r.advance(k)
+		} else {
+			r.dropAny(k)
+		}
+	}
+}
+
+// frame is how many descriptors the frame that finishes next has.
+func (r *TxRing) frame() uint32 {
+	k, slot := uint32(1), r.clean
+	if r.handles[slot] == noBuf {
+		k++
+		if slot++; slot == r.n {
+			slot = 0
+		}
+	}
+	for b := r.view.Buf(r.handles[slot]); b.Chained() && k < r.inflight; b = b.Next() {
+		k++
+	}
+	return k
+}
+
 // Release gives all buffers of a ring that has ended back, including those that
 // the device had: it must have been stopped.
 func (r *TxRing) Release() {
-	r.drop(r.inflight)
+	r.dropAny(r.inflight)
+	r.pool.FreeBatch(r.backlog)
+	r.backlog = nil
+}
+
+// Resume lets calls into a held ring again.
+func (r *TxRing) Resume() { r.leave() }
+
+// Idle says that the device has finished all frames.
+func (r *TxRing) Idle() bool {
+	last := r.clean + r.inflight - 1
+	if last >= r.n {
+		last -= r.n
+	}
+	return r.inflight == 0 || r.ring.own(last)&ownBit == 0
+}
+
+// Stuck says whether frames are with the device of which, by the state of the
+// ring, it has finished none since the call before; mark is what that call
+// returned. It is for one goroutine and says no while another is inside a call.
+func (r *TxRing) Stuck(mark uint64) (now uint64, stuck bool) {
+	if !r.enter() {
+		return 0, false
+	}
+	defer r.leave()
+	slot, k := r.clean, uint32(0)
+	for ; k < r.inflight && r.ring.own(slot)&ownBit == 0; k++ {
+		if slot++; slot == r.n {
+			slot = 0
+		}
+	}
+	if k == r.inflight {
+		return 0, false
+	}
+	now = 1<<63 | r.c.done.Load()<<16 | uint64(slot)
+	return now, now == mark
 }
 
 // Stats returns the counts. Any goroutine may call it.
@@ -486,6 +696,8 @@ func (r *TxRing) Stats() TxStats {
 		Underflow: c.underflow.Load(), Collision: c.collision.Load(), Carrier: c.carrier.Load(),
 		Deferral: c.deferral.Load(), Jabber: c.jabber.Load(), Flushed: c.flushed.Load(),
 		Checksum: c.checksum.Load(), Other: c.anyOther.Load(),
-		Refused: c.refused.Load(),
+		Refused:    c.refused.Load(),
+		CsumDevice: c.csumDevice.Load(), CsumDriver: c.csumDriver.Load(), CsumNone: c.csumNone.Load(),
+		TagDriver: c.tagDriver.Load(),
 	}
 }

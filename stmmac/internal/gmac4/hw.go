@@ -80,6 +80,10 @@ func (h *HW) Identify() (core.Features, error) {
 	case uint32(v) == mmio.AllOnes:
 		return core.Features{}, h.fail("identify", "MAC_Version", uint32(v),
 			fmt.Errorf("%w or its memory space is disabled", core.ErrGone))
+	case ver == 0 && gmac4reg.DMAMode.Load(h.csr)&gmac4reg.SWR != 0:
+		return core.Features{}, h.fail("identify", "MAC_Version", uint32(v), fmt.Errorf(
+			"a reset that somebody started has not ended: %w: check that the PHY is powered, out of reset and drives its receive clock",
+			core.ErrNoClock))
 	case ver == 0:
 		return core.Features{}, h.fail("identify", "MAC_Version", uint32(v),
 			fmt.Errorf("no MAC at offset %#x of region %d, or its clock is off: %w", h.cfg.CSROffset, h.cfg.RegionNo, errors.ErrUnsupported))
@@ -147,14 +151,14 @@ func (h *HW) Reset(ctx context.Context) error {
 func (h *HW) ring(ch int, tail mmio.Reg[uint32], m core.RingMemory) ring {
 	slots := unsafe.Pointer(unsafe.SliceData(m.Mem.Bytes()))
 	return ring{slots: slots, n: uint32(m.N), core: core.Ring{
-		Format: &format, Words: unsafe.Add(slots, des3),
+		Format: h.format(), Words: unsafe.Add(slots, des3),
 		Bell: mmio.NewDoorbell(h.ch[ch].regs, uint32(tail)), Base: uint32(m.Mem.Addr()), Step: descSize,
 	}}
 }
 
 // RxDescs implements core.Hardware.
 func (h *HW) RxDescs(ch int, m core.RingMemory) core.RxDescs {
-	return &rxDescs{h.ring(ch, gmac4reg.DMACHRxDescTailPointer, m)}
+	return &rxDescs{ring: h.ring(ch, gmac4reg.DMACHRxDescTailPointer, m), interrupts: 1, inner: h.cfg.VLANDouble}
 }
 
 // TxDescs implements core.Hardware.
@@ -243,6 +247,27 @@ func (h *HW) Stop(ctx context.Context) error {
 	}
 	gmac4reg.MACConfiguration.Update(h.csr, gmac4reg.TE, 0)
 	return nil
+}
+
+// StopReceiver implements core.Hardware.
+func (h *HW) StopReceiver() { gmac4reg.MACConfiguration.Update(h.csr, gmac4reg.RE, 0) }
+
+// RxPending implements core.Hardware. Receive queue ch feeds channel ch.
+func (h *HW) RxPending(ch int) bool {
+	v := gmac4reg.MTLRxQDebug.Load(h.ch[ch].mtl)
+	return uint32(v) != mmio.AllOnes && (gmac4reg.PRXQ.Get(v) != 0 || gmac4reg.RXQSTS.Get(v) != 0)
+}
+
+// TxPending implements core.Hardware.
+func (h *HW) TxPending(ch int) bool {
+	v := gmac4reg.MTLTxQDebug.Load(h.ch[ch].mtl)
+	return uint32(v) != mmio.AllOnes && v&(gmac4reg.TXQSTS|gmac4reg.TWCSTS) != 0
+}
+
+// TxPaused implements core.Hardware.
+func (h *HW) TxPaused(ch int) bool {
+	v := gmac4reg.MTLTxQDebug.Load(h.ch[ch].mtl)
+	return uint32(v) != mmio.AllOnes && v&gmac4reg.TXQPAUSED != 0
 }
 
 // running says whether a DMA process of a channel in use is not stopped.

@@ -30,7 +30,7 @@ func (h *HW) Setup(s core.Setup) error {
 	}
 	for i, m := range s.Tx {
 		c := h.ch[i].regs
-		gmac4reg.DMACHTxControl.Store(c, gmac4reg.TXPBL.Of(pbl)|gmac4reg.OSP)
+		gmac4reg.DMACHTxControl.Store(c, gmac4reg.TXPBL.Of(uint32(h.txPBL()))|gmac4reg.OSP)
 		gmac4reg.DMACHTxDescListHAddr.Store(c, uint32(m.Mem.Addr()>>32))
 		gmac4reg.DMACHTxDescListAddr.Store(c, uint32(m.Mem.Addr()))
 		gmac4reg.DMACHTxDescTailPointer.Store(c, uint32(m.Mem.Addr()))
@@ -123,7 +123,18 @@ func (h *HW) setupMAC(s core.Setup) {
 	if h.cfg.StripFCS {
 		conf |= gmac4reg.ACS | gmac4reg.CST
 	}
+	if h.checksRx() {
+		conf |= gmac4reg.IPC
+	}
 	gmac4reg.MACConfiguration.Update(h.csr, 0, conf)
+	if tags := h.TxOffloads(); tags.Tag {
+		// The tags are those of the descriptors; what the MAC has after a reset is
+		// the tag of the register.
+		gmac4reg.MACVLANIncl.Store(h.csr, gmac4reg.VLTI)
+		if tags.InnerTag {
+			gmac4reg.MACInnerVLANIncl.Store(h.csr, gmac4reg.VLTI)
+		}
+	}
 	if h.cfg.CSRClock != 0 {
 		gmac4reg.MAC1USTicCounter.Store(h.csr, uint32(h.cfg.CSRClock/1_000_000-1))
 	}

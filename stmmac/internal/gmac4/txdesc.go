@@ -18,11 +18,11 @@ var _ core.TxDescs = (*txDescs)(nil)
 var _ = [1]struct{}{}[uint32(gmac4reg.IOC)-core.TxInterrupt]
 
 // PostWhole implements core.TxDescs.
-func (t *txDescs) PostWhole(first uint32, frames []*pagepool.Buf, v *pagepool.View) {
+func (t *txDescs) PostWhole(first uint32, frames []*pagepool.Buf, v *pagepool.View, interrupt uint32) {
 	at, last := t.at(first), len(frames)-1
 	writeTxWhole(at, frames[:last], v.Bus())
 	b := frames[last]
-	writeTxOne(t.at(first+uint32(last)), v.Bus().Chunk(b)+uint64(b.Offset()), uint32(b.Len()))
+	writeTxOne(t.at(first+uint32(last)), v.Bus().Chunk(b)+uint64(b.Offset()), uint32(b.Len())|interrupt)
 	// Orders the stores of the frames' bytes and of the bodies before those of
 	// the OWN words, with which the device may fetch both.
 	barrier.DMAWrite()
@@ -30,9 +30,9 @@ func (t *txDescs) PostWhole(first uint32, frames []*pagepool.Buf, v *pagepool.Vi
 }
 
 // PostOne implements core.TxDescs.
-func (t *txDescs) PostOne(slot uint32, addr uint64, n uint32) {
+func (t *txDescs) PostOne(slot uint32, addr uint64, n, interrupt uint32) {
 	d := t.at(slot)
-	writeTxOne(d, addr, n)
+	writeTxOne(d, addr, n|interrupt)
 	// Orders the stores of the frame's bytes and of the body before that of the
 	// OWN word, with which the device may fetch both.
 	barrier.DMAWrite()
@@ -51,8 +51,19 @@ func (t *txDescs) Post(first uint32, d []core.TxPost) {
 	// words that do not start a frame before those that do: with the first one
 	// the device may fetch the whole frame.
 	barrier.DMAWrite()
-	giveTx(at, d[:k], uint32(gmac4reg.TxFD))
-	giveTx(start, d[k:], uint32(gmac4reg.TxFD))
+	giveTx(at, d[:k], uint32(gmac4reg.TxOWN))
+	giveTx(start, d[k:], uint32(gmac4reg.TxOWN))
+}
+
+// Tag implements core.TxDescs.
+func (t *txDescs) Tag(m *pagepool.Meta) (context core.TxPost, length, own uint32) {
+	d3 := gmac4reg.TxCTXT | gmac4reg.TxVLTV | gmac4reg.TxVT.Of(uint32(m.VLAN))
+	if m.Flags&pagepool.InnerVLANTag != 0 {
+		context.Len = uint32(gmac4reg.TxIVT.Of(uint32(m.InnerVLAN)))
+		d3 |= gmac4reg.TxIVLTV | gmac4reg.IVTIR.Of(gmac4reg.TagInsert)
+	}
+	context.Own = uint32(d3)
+	return context, uint32(gmac4reg.VTIR.Of(gmac4reg.TagInsert)), 0
 }
 
 // Errors implements core.TxDescs.
@@ -106,12 +117,12 @@ func giveTxWhole(d unsafe.Pointer, frames []*pagepool.Buf) {
 }
 
 // writeTxOne stores all words but the last of a transmit descriptor of one
-// buffer, with IOC.
+// buffer, the third of which is des2word.
 //
 //go:noinline
-func writeTxOne(d unsafe.Pointer, addr uint64, n uint32) {
+func writeTxOne(d unsafe.Pointer, addr uint64, des2word uint32) {
 	*(*uint64)(unsafe.Add(d, des0)) = addr
-	*(*uint32)(unsafe.Add(d, des2)) = n | uint32(gmac4reg.IOC)
+	*(*uint32)(unsafe.Add(d, des2)) = des2word
 }
 
 // giveTxOne stores the OWN word of a transmit descriptor of one buffer of n
@@ -133,13 +144,14 @@ func writeTxBodies(d unsafe.Pointer, post []core.TxPost) {
 	}
 }
 
-// giveTx stores the OWN words of the descriptors whose FD is as in first.
+// giveTx stores the OWN words of the descriptors that are the first of their
+// frame, with first = OWN, or of those that are not, with 0.
 //
 //go:noinline
 func giveTx(d unsafe.Pointer, post []core.TxPost, first uint32) {
 	for i := range post {
-		if own := post[i].Own; own&uint32(gmac4reg.TxFD) == first {
-			*(*uint32)(unsafe.Add(d, des3)) = own
+		if own := post[i].Own; own&uint32(gmac4reg.TxOWN) == first {
+			*(*uint32)(unsafe.Add(d, des3)) = own | uint32(gmac4reg.TxOWN)
 		}
 		d = unsafe.Add(d, descSize)
 	}

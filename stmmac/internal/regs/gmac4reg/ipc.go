@@ -25,8 +25,10 @@ const (
 	RxICMPErrorPackets               uint32 = 0x0844
 
 	IPCOctets uint32 = 0x40
-	IPCCount         = 14 // counters of each kind
 )
+
+// IPCCount is how many counters of packets there are, and of octets.
+const IPCCount = 14
 
 // MMCIPCFirst is the counter of bit 0 of MMC_IPC_Rx_Interrupt; the counter of bit n
 // lies n words behind.

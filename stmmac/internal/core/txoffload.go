@@ -1,0 +1,108 @@
+package core
+
+import (
+	"math"
+
+	"github.com/gostmmac/gostmmac/pagepool"
+	"github.com/gostmmac/gostmmac/stmmac/internal/checksum"
+)
+
+// noBuf stands in the shadow of a ring for a descriptor without a buffer.
+const noBuf = pagepool.Handle(math.MinInt32)
+
+// txWay is what is done for a frame that cannot be sent just as it is.
+type txWay struct {
+	contexts int    // context descriptors before the first one
+	tags     uint32 // bytes of tags that are beside the frame
+	insert   bool   // the driver puts the tags among the bytes
+	csum     bool   // its checksums are asked for
+}
+
+// prepare decides how a frame is sent. It changes nothing.
+func (r *TxRing) prepare(b *pagepool.Buf) (w txWay, err error) {
+	f := b.Flags
+	if f&pagepool.TxSpecial == 0 {
+		return w, nil
+	}
+	w.csum = f&pagepool.TxCsum != 0
+	if f&pagepool.VLANTag == 0 {
+		return w, nil
+	}
+	w.tags = VLANTagLen
+	if f&pagepool.InnerVLANTag != 0 {
+		w.tags += VLANTagLen
+	}
+	if r.limits.Tag && f&pagepool.VLANService == 0 && (f&pagepool.InnerVLANTag == 0 || r.limits.InnerTag) {
+		w.contexts = 1
+		return w, nil
+	}
+	w.insert = true
+	switch {
+	case b.Headroom() < int(w.tags):
+		return w, ErrNoHeadroom
+	case b.Len() < 2*addrLen:
+		return w, ErrFrameTooShort
+	}
+	return w, nil
+}
+
+// addrLen is the length of an Ethernet address.
+const addrLen = 6
+
+// TPIDs of VLAN tags.
+const (
+	tpidCustomer = 0x8100 // IEEE 802.1Q
+	tpidService  = 0x88a8 // IEEE 802.1ad
+)
+
+// apply does what the driver does itself for a frame that it has taken, and
+// returns what the word with OWN of its first descriptor has in addition.
+func (w txWay) apply(r *TxRing, b *pagepool.Buf) (own uint32) {
+	if w.insert {
+		insertTags(b)
+		r.c.tagDriver.Add(1)
+	}
+	if !w.csum {
+		return 0
+	}
+	p, ok := checksum.Parse(b)
+	switch {
+	case !ok:
+		r.c.csumNone.Add(1)
+	case p.Plain && b.FrameLen()+int(w.tags) <= r.limits.MaxCsum:
+		r.c.csumDevice.Add(1)
+		if p.ICMPv4 {
+			p.Clear(b)
+		}
+		return r.ring.Format.TxCsum
+	default:
+		r.c.csumDriver.Add(1)
+		p.Fill(b)
+	}
+	return 0
+}
+
+// insertTags moves the tags that are beside a frame among its bytes.
+func insertTags(b *pagepool.Buf) {
+	n, tpid := VLANTagLen, uint16(tpidCustomer)
+	if b.Flags&pagepool.VLANService != 0 {
+		tpid = tpidService
+	}
+	if b.Flags&pagepool.InnerVLANTag != 0 {
+		n += VLANTagLen
+	}
+	b.Prepend(n)
+	p := b.Bytes()
+	copy(p, p[n:][:2*addrLen])
+	p = putTag(p[2*addrLen:], tpid, b.VLAN)
+	if n > VLANTagLen {
+		putTag(p, tpidCustomer, b.InnerVLAN)
+	}
+	b.Flags &^= pagepool.VLANTag | pagepool.VLANService | pagepool.InnerVLANTag
+}
+
+// putTag writes a tag and returns what follows it.
+func putTag(p []byte, tpid, tci uint16) []byte {
+	p[0], p[1], p[2], p[3] = byte(tpid>>8), byte(tpid), byte(tci>>8), byte(tci)
+	return p[VLANTagLen:]
+}
