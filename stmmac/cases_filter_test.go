@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gostmmac/gostmmac/mmio"
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac"
 	"github.com/gostmmac/gostmmac/stmmac/sim"
@@ -354,7 +355,7 @@ func TestFilterBadInput(t *testing.T) {
 	} {
 		mustFail(t, c.err, c.target, c.words...)
 		var e *stmmac.Error
-		if !errors.As(c.err, &e) || e.Dev != "sim" {
+		if !errors.As(c.err, &e) || e.Dev != "sim" || errors.As(e.Err, new(*stmmac.Error)) {
 			t.Errorf("%#v", c.err)
 		}
 	}
@@ -461,4 +462,49 @@ func TestSchedulers(t *testing.T) {
 			r.settled()
 		})
 	}
+}
+
+// TestFilterGone: on a device that is gone each change says so and changes
+// nothing, and the counts stay.
+func TestFilterGone(t *testing.T) {
+	f := fakeGMAC4()
+	d := newFakeDevice(f)
+	m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithClock(&stepClock{}), stmmac.WithHardwareAddr(ownMAC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.AddVLAN(7); err != nil {
+		t.Fatal(err)
+	}
+	f.Set(0x794, 3) // Rx_CRC_Error_Packets; it does not clear here
+	errors := func() (n uint64) {
+		for name, v := range m.Counters() {
+			if name == "Rx_CRC_Error_Packets" {
+				n = v
+			}
+		}
+		return n
+	}
+	if n := errors(); n != 3 {
+		t.Errorf("%d errors", n)
+	}
+	for off := uint32(0); off < f.Len(); off += 4 {
+		f.OnLoad(off, func(uint32) uint32 { return mmio.AllOnes })
+	}
+	for op, err := range map[string]error{
+		"join group": m.JoinGroup(group(1)), "add unicast": m.AddUnicast(otherMAC), "add VLAN": m.AddVLAN(7), "remove VLAN": m.RemoveVLAN(7),
+		"set promiscuous": m.SetPromiscuous(true), "set hardware address": m.SetHardwareAddr(otherMAC),
+	} {
+		mustFail(t, err, stmmac.ErrGone, op)
+	}
+	if g := m.Filter(); len(g.Multicast)+len(g.Unicast) != 0 || len(g.VLANs) != 1 || g.Promiscuous || !bytes.Equal(m.HardwareAddr(), ownMAC) {
+		t.Errorf("%+v, address %v", g, m.HardwareAddr())
+	}
+	if n := errors(); n != 3 {
+		t.Errorf("%d errors on a device that is gone", n)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	d.mustUnmap(t)
 }

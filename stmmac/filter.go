@@ -2,6 +2,7 @@ package stmmac
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -140,11 +141,21 @@ func (m *MAC) changeFilter(op string, change func(*Filter) error) error {
 	}
 	use, err := m.hw.SetFilter(f)
 	if err != nil {
-		return &Error{Op: op, Dev: m.cfg.Name, Err: err}
+		return m.during(op, err)
 	}
 	m.filter = f
 	m.noteFilter(use)
 	return nil
+}
+
+// during returns the error of a step of the hardware as that of the call op.
+func (m *MAC) during(op string, err error) error {
+	e := Error{Op: op, Dev: m.cfg.Name, Err: err}
+	var step *Error
+	if errors.As(err, &step) {
+		e.Reg, e.Val, e.Err = step.Reg, step.Val, step.Err
+	}
+	return &e
 }
 
 // noteFilter keeps how the device does the filter, and tells when it starts to
@@ -179,7 +190,9 @@ func (m *MAC) SetHardwareAddr(a net.HardwareAddr) error {
 	if !core.IsUnicast(a) {
 		return &Error{Op: op, Dev: m.cfg.Name, Err: fmt.Errorf("%v is no unicast address of six bytes: %w", a, os.ErrInvalid)}
 	}
+	if err := m.hw.SetAddr(a); err != nil {
+		return m.during(op, err)
+	}
 	m.addr = slices.Clone(a)
-	m.hw.SetAddr(m.addr)
 	return nil
 }

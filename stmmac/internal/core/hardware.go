@@ -117,8 +117,8 @@ type Hardware interface {
 	// cannot do is refused and changes nothing; after another error the filter is
 	// unknown until the next call succeeds.
 	SetFilter(f Filter) (FilterUse, error)
-	// SetAddr changes the MAC's own address.
-	SetAddr(a net.HardwareAddr)
+	// SetAddr changes the MAC's own address, which is a unicast address.
+	SetAddr(a net.HardwareAddr) error
 	// ReadCounters adds what the device has counted since the last call.
 	ReadCounters()
 	// Counters yields the sums of all that ReadCounters has read, with the

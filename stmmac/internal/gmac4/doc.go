@@ -2,8 +2,10 @@
 // registers and the format of their descriptors.
 //
 // hw.go identifies, resets, sets up, starts and stops the MAC; irq.go serves
-// its channels; rxdesc.go and txdesc.go move batches of descriptors. Whatever
-// does not depend on the generation is in package core.
+// its channels; filter.go and vlan.go say which frames come in, queues.go where
+// they go, flow.go when a partner pauses; mmc.go counts; rxdesc.go and
+// txdesc.go move batches of descriptors. Whatever does not depend on the
+// generation is in package core.
 //
 // It may import core, regs, mmio, barrier and pagepool, never package stmmac.
 package gmac4

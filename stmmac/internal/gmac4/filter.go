@@ -263,4 +263,11 @@ func (h *HW) storeAddress(i int, high gmac4reg.AddressHigh, a [6]byte) {
 }
 
 // SetAddr implements core.Hardware.
-func (h *HW) SetAddr(a net.HardwareAddr) { h.storeAddress(0, gmac4reg.AE, [6]byte(a)) }
+func (h *HW) SetAddr(a net.HardwareAddr) error {
+	h.storeAddress(0, gmac4reg.AE, [6]byte(a))
+	// The read flushes the stores: the address is in force when this returns.
+	if v := gmac4reg.MACAddressHigh.Load(h.csr); uint32(v) == mmio.AllOnes {
+		return h.fail("set address", "MAC_Address0_High", uint32(v), core.ErrGone)
+	}
+	return nil
+}

@@ -260,7 +260,9 @@ func TestFilterChanges(t *testing.T) {
 		for _, latched := range []bool{true, false} {
 			h, f := newHW(core.Config{}, feat)
 			j := newJudge(h, f, latched)
-			h.SetAddr(ownAddr)
+			if err := h.SetAddr(ownAddr); err != nil {
+				t.Fatal(err)
+			}
 			if _, err := h.SetFilter(core.Filter{}); err != nil {
 				t.Fatal(err)
 			}
@@ -418,6 +420,10 @@ func TestFilterGone(t *testing.T) {
 	h, f := newHW(core.Config{}, core.Features{})
 	f.OnLoad(uint32(gmac4reg.MACPacketFilter), func(uint32) uint32 { return mmio.AllOnes })
 	if _, err := h.SetFilter(core.Filter{}); !errors.Is(err, core.ErrGone) {
+		t.Error(err)
+	}
+	f.OnLoad(uint32(gmac4reg.MACAddressHigh), func(uint32) uint32 { return mmio.AllOnes })
+	if err := h.SetAddr(ownAddr); !errors.Is(err, core.ErrGone) {
 		t.Error(err)
 	}
 }

@@ -114,7 +114,7 @@ func (h *HW) AddrWidth() int {
 
 // setupMAC programs the address and the MAC core, which stays off.
 func (h *HW) setupMAC(s core.Setup) {
-	h.SetAddr(s.Addr)
+	h.storeAddress(0, gmac4reg.AE, [6]byte(s.Addr))
 	h.resetFilter()
 	for i := range max(h.feat.HashBins/32, 2) {
 		gmac4reg.MACHashTable.At(i, 4).Store(h.csr, 0)
