@@ -205,6 +205,12 @@ func TestReset(t *testing.T) {
 		}
 		b.poll(gigabit, true, "")
 		b.poll(gigabit, false, "")
+		// A reset is a loss of the link also where the PHY does not latch it.
+		fake.noDrop, fake.resetTo = true, 0x1140
+		if err := b.phy.Start(t.Context()); err != nil {
+			t.Error(err)
+		}
+		b.poll(gigabit, true, "")
 	}
 	fake := newPHY()
 	fake.resetReads = 1e6
@@ -390,9 +396,17 @@ func TestRenegotiate(t *testing.T) {
 	}
 	b.poll(full100, true, "")
 	// The same again changes nothing.
-	if err := b.phy.SetPause(core.PauseOff); err != nil || b.fake.restarts != 6 {
+	err := errors.Join(b.phy.SetPause(core.PauseOff), b.phy.SetAdvertise(core.Mode10Full|core.Mode100Full))
+	if err != nil || b.fake.restarts != 6 {
 		t.Errorf("%v, %d restarts", err, b.fake.restarts)
 	}
+	b.poll(full100, false, "")
+	// The same link in another way is a change.
+	b.fake.noDrop = true
+	if err := b.phy.SetForced(full100); err != nil {
+		t.Error(err)
+	}
+	b.poll(full100, true, "")
 	b.poll(full100, false, "")
 }
 
