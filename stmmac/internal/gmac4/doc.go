@@ -2,8 +2,8 @@
 // registers and the format of their descriptors.
 //
 // hw.go identifies, resets, sets up, starts and stops the MAC; irq.go serves
-// its channels; rxdesc.go and txdesc.go move batches of descriptors. Whatever
-// does not depend on the generation is in package core.
+// its channels; mdio.go reaches the PHYs; rxdesc.go and txdesc.go move batches of
+// descriptors. Whatever does not depend on the generation is in package core.
 //
 // It may import core, regs, mmio, barrier and pagepool, never package stmmac.
 package gmac4

@@ -62,37 +62,41 @@ func TestLatch(t *testing.T) {
 // TestLatchSurvivesError: the read that shows a loss also clears it, so the poll
 // that fails behind it must not forget it.
 func TestLatchSurvivesError(t *testing.T) {
-	for k := range 8 {
-		b := started(t, newPHY(), nil)
-		b.poll(gigabit, true, "")
-		b.fake.drop()
-		n := len(b.bus.log)
-		b.bus.fail = func(i int, _ op) int {
-			if i == n+k {
-				return lateFault
+	for _, kind := range []struct {
+		make func() *fakePHY
+		set  func(*Config)
+		link core.Link
+		// how many accesses a poll makes, and the two of them that read the latch
+		accesses, first, second int
+	}{
+		{newPHY, func(*Config) {}, gigabit, 8, 1, 2},
+		{func() *fakePHY { return newPHY45(false) }, clause45Config, pause100, 10, 2, 3},
+	} {
+		for k := range kind.accesses {
+			b := started(t, kind.make(), kind.set)
+			b.poll(kind.link, true, "")
+			failing := func() {
+				n := len(b.bus.log)
+				b.bus.fail = func(i int, _ op) int {
+					if i == n+k {
+						return lateFault
+					}
+					return pass
+				}
+				if l, changed, err := b.phy.Poll(); !errors.Is(err, errBus) || l != kind.link || changed {
+					t.Errorf("access %d failed: %v, %v, %v", k, l, changed, err)
+				}
 			}
-			return pass
+			b.fake.drop()
+			failing()
+			// Also when it was the read of the status that failed and took the
+			// latch with it.
+			b.poll(kind.link, true, "")
+			b.poll(kind.link, false, "")
+			// An error elsewhere is no loss.
+			failing()
+			b.poll(kind.link, k == kind.first || k == kind.second, "")
 		}
-		if l, changed, err := b.phy.Poll(); !errors.Is(err, errBus) || l != gigabit || changed {
-			t.Errorf("access %d failed: %v, %v, %v", k, l, changed, err)
-		}
-		b.bus.fail = nil
-		// Also when it was the read of the status that failed and took the latch
-		// with it.
-		b.poll(gigabit, true, "")
-		b.poll(gigabit, false, "")
-		// An error elsewhere is no loss.
-		n = len(b.bus.log)
-		b.bus.fail = func(i int, _ op) int {
-			if i == n+k {
-				return lateFault
-			}
-			return pass
-		}
-		if _, _, err := b.phy.Poll(); !errors.Is(err, errBus) {
-			t.Error(err)
-		}
-		b.poll(gigabit, k == 1 || k == 2, "")
 	}
 }
 
@@ -139,7 +143,7 @@ func (c constant) Write45(_, _, _ int, _ uint16) error { return nil }
 
 // TestWake powers up what was left in power-down or isolated (case D52).
 func TestWake(t *testing.T) {
-	for _, bmcr := range []uint16{0x1800, 0x0800, 0x1400, 0x1d40} {
+	for _, bmcr := range []uint16{0x1800, 0x0800, 0x1400, 0x1d40, 0x1a00} {
 		fake := newPHY()
 		fake.regs[0], fake.sleepReads = bmcr, 9
 		b := started(t, fake, nil)
