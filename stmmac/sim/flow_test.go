@@ -330,6 +330,21 @@ func TestPauseByHand(t *testing.T) {
 	g.wantKinds(ConfigRunning)
 }
 
+// TestPauseByHandReset: a reset forgets the PAUSE that was asked for.
+func TestPauseByHandReset(t *testing.T) {
+	g := newRig(t)
+	g.open()
+	g.w.full = true
+	r4.MACQxTxFlow.Store(g.r, r4.TFE|r4.PT.Of(300)|r4.FCBBPA)
+	g.step()
+	g.w.full = false
+	g.open()
+	r4.MACQxTxFlow.Store(g.r, r4.TFE|r4.PT.Of(300))
+	g.step()
+	g.wantSent()
+	g.clean()
+}
+
 // TestPauseQueues: each queue with EHFC asks for the one PAUSE, and all have to have
 // emptied before it ends.
 func TestPauseQueues(t *testing.T) {

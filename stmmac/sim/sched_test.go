@@ -227,6 +227,79 @@ func TestSchedulerShares(t *testing.T) {
 	}
 }
 
+// TestSchedulerIdle: a queue that had nothing to send has saved nothing up.
+func TestSchedulerIdle(t *testing.T) {
+	for _, c := range []struct {
+		alg     uint32
+		weights []uint32
+		want    string
+	}{
+		// Queue 0 has 940 bytes left when it runs dry; its next turn has 1000, not 1940.
+		{r4.SCHALGDWRR, []uint32{1000, 1000}, "0" + "1010101"},
+		// Queue 0 ended at 60 and queue 1 at 8000: both go on from there.
+		{r4.SCHALGWFQ, []uint32{1, 1}, "0" + "11111111" + "01010101"},
+	} {
+		g, rings := txQueues(t, 2, c.alg, c.weights)
+		add := func(q, n, size int) {
+			for range n {
+				rings[q].queue(queueFrame(q, size), 1)
+			}
+			g.ringSide(q, rings[q])
+		}
+		add(0, 1, 60)
+		g.step()
+		if c.alg == r4.SCHALGWFQ {
+			add(1, 8, 1000)
+			g.step()
+			add(1, 4, 1000)
+			add(0, 4, 1000)
+		} else {
+			add(1, 4, 1000)
+			add(0, 3, 1000)
+		}
+		g.step()
+		if got := g.order(); got != c.want {
+			t.Errorf("SCHALG %d: %s, want %s", c.alg, got, c.want)
+		}
+	}
+}
+
+// balkyWire refuses every other frame.
+type balkyWire struct {
+	*testWire
+	n int
+}
+
+func (w *balkyWire) Transmit(f Frame) bool {
+	w.n++
+	return w.n%2 == 0 && w.testWire.Transmit(f)
+}
+
+// TestSchedulerRefused: the wire gets room while a step runs, and the order stays.
+func TestSchedulerRefused(t *testing.T) {
+	for alg, want := range map[uint32]string{r4.SCHALGSP: "2222111100" + "00", r4.SCHALGWRR: "012012012012",
+		r4.SCHALGWFQ: "012012012012", r4.SCHALGDWRR: "012012012012"} {
+		weight := uint32(1)
+		if alg == r4.SCHALGDWRR {
+			weight = 60
+		}
+		g, rings := txQueues(t, 3, alg, []uint32{weight, weight, weight})
+		g.d.Model.wire = &balkyWire{testWire: g.w}
+		for q, s := range rings {
+			for range 4 {
+				s.queue(queueFrame(q, 60), 1)
+			}
+			g.ringSide(q, s)
+		}
+		for range 100 {
+			g.step()
+		}
+		if got := g.order(); got != want {
+			t.Errorf("SCHALG %d: %s, want %s", alg, got, want)
+		}
+	}
+}
+
 // TestSchedulerBlocked: a queue that may not send does not hold the others up; a MAC
 // that may not send does not disturb the order.
 func TestSchedulerBlocked(t *testing.T) {

@@ -136,6 +136,27 @@ func TestStallOneChannel(t *testing.T) {
 	}
 }
 
+// TestStallContext: nor is a context descriptor written while the channel is stalled.
+func TestStallContext(t *testing.T) {
+	g := newRig(t, withFaults(Faults{InjectContext: InjectContext{Every: 1, Delay: time.Microsecond}}))
+	g.open()
+	f := testFrame(90, 1)
+	g.w.inject(f)
+	g.step()
+	g.mustRecv(f)
+	g.d.SetFaults(func(f *Faults) { f.RxStall = 1 })
+	g.clock.Advance(time.Millisecond)
+	g.step()
+	if w := g.get(g.rxRing, g.rxHead); r4.RDES3(w[3])&r4.RxOWN == 0 {
+		t.Fatalf("word 3 is %#x", w[3])
+	}
+	g.d.SetFaults(func(f *Faults) { f.RxStall = 0 })
+	g.step()
+	if w := g.get(g.rxRing, g.rxHead); w[3] != uint32(r4.RxCTXT) {
+		t.Fatalf("word 3 is %#x", w[3])
+	}
+}
+
 // TestStallInTheQueue: a frame that was in the transmit queue when its channel stalled
 // is not given back by a flush.
 func TestStallInTheQueue(t *testing.T) {

@@ -115,7 +115,7 @@ type fakePHY struct {
 	sleepReads  int    // how often power-down is seen after it was cleared
 	restarts    int
 	noComplete  bool // negotiation never completes
-	noDrop      bool // negotiation does not take the link away
+	noDrop      bool // the link stays, and the advertisement over a reset
 	pending     int
 	sleepy      int
 	stuckAsleep bool
@@ -217,8 +217,10 @@ func (p *fakePHY) write(dev, reg int, v uint16) {
 func (p *fakePHY) control(v uint16) {
 	old := p.regs[0]
 	if v&(1<<15) != 0 {
-		p.regs[0], p.pending, p.dropped = 1<<15, p.resetReads+1, true
-		p.regs[4], p.regs[9] = 0x01e1, 0x0300
+		p.regs[0], p.pending, p.dropped = 1<<15, p.resetReads+1, !p.noDrop
+		if !p.noDrop {
+			p.regs[4], p.regs[9] = 0x01e1, 0x0300
+		}
 		return
 	}
 	if p.stuckAsleep {

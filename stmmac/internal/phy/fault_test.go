@@ -134,8 +134,20 @@ func TestBusErrors(t *testing.T) {
 // is up only if they say so and it is one that the MAC can do.
 func TestGarbage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.OneOf(rapid.Uint16(), rapid.SampledFrom([]uint16{0, 0xffff, 0x1140, 0x796d, 0x0800, 0x780d}))
-		bus := &garbage{regs: map[[2]int]uint16{}, draw: func(what string) uint16 { return word.Draw(t, what) }}
+		odd := rapid.OneOf(rapid.Uint16(), rapid.SampledFrom([]uint16{0, 0xffff, 0x1140, 0x796d, 0x0800, 0x780d, badRead}))
+		sane := newPHY45(true)
+		sane.mmd[[2]int{1, 1}], sane.mmd[[2]int{7, 1}] = 0x0004, 0x002d
+		sane.regs[1] = 0x796d
+		bus := &garbage{regs: map[[2]int]uint16{}, sane: sane}
+		bus.draw = func(usual uint16) uint16 {
+			if rapid.IntRange(0, 11).Draw(t, "odd") > 0 {
+				return usual
+			}
+			return odd.Draw(t, "register")
+		}
+		if rapid.Bool().Draw(t, "clause 45 only") {
+			sane.regs[2] = 0
+		}
 		c := config(sim.NewManualClock())
 		c.Addr, c.Modes = 0, core.LinkModes(rapid.IntRange(1, int(allModes)).Draw(t, "modes"))
 		c.Clause45, c.Reset = rapid.Bool().Draw(t, "clause 45"), rapid.Bool().Draw(t, "reset")
@@ -190,20 +202,29 @@ func TestGarbage(t *testing.T) {
 }
 
 // garbage is a bus that draws each register when it is first read, and keeps it
-// until regs is emptied. Writes and reads fail now and then.
+// until regs is emptied. Most are what was last written, or sane. Writes and
+// reads fail now and then.
 type garbage struct {
 	regs map[[2]int]uint16
-	draw func(string) uint16
+	sane *fakePHY
+	draw func(usual uint16) uint16
 }
+
+// badRead is what a register is drawn as whose read fails.
+const badRead = 0xdead
 
 func (g *garbage) get(dev, reg int) (uint16, error) {
 	k := [2]int{dev, reg}
 	if v, ok := g.regs[k]; ok {
 		return v, nil
 	}
-	v := g.draw("register")
+	usual := g.sane.mmd[k]
+	if dev == -1 {
+		usual = g.sane.regs[reg]
+	}
+	v := g.draw(usual)
 	g.regs[k] = v
-	if v == 0xdead {
+	if v == badRead {
 		return 0, errBus
 	}
 	return v, nil
@@ -212,11 +233,19 @@ func (g *garbage) get(dev, reg int) (uint16, error) {
 func (g *garbage) Read(_, reg int) (uint16, error)        { return g.get(-1, reg) }
 func (g *garbage) Read45(_, dev, reg int) (uint16, error) { return g.get(dev, reg) }
 
-func (g *garbage) Write(_, _ int, v uint16) error {
-	if v%13 == 5 {
+func (g *garbage) Write(_, reg int, v uint16) error {
+	g.sane.regs[reg] = v &^ (1<<15 | 1<<9)
+	return g.written()
+}
+
+func (g *garbage) Write45(_, dev, reg int, v uint16) error {
+	g.sane.mmd[[2]int{dev, reg}] = v &^ (1<<15 | 1<<9)
+	return g.written()
+}
+
+func (g *garbage) written() error {
+	if g.draw(0) == badRead {
 		return errBus
 	}
 	return nil
 }
-
-func (g *garbage) Write45(_, _, reg int, v uint16) error { return g.Write(0, reg, v) }

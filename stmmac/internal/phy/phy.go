@@ -408,7 +408,8 @@ func (p *PHY) Renegotiate() error {
 }
 
 // SetAdvertise negotiates the modes of m, of which the PHY needs to have one; 0
-// is all as in core.PHY. It ends a forced mode.
+// is all as in core.PHY. It ends a forced mode. Negotiation starts again if that
+// changes what is advertised.
 func (p *PHY) SetAdvertise(m core.LinkModes) error {
 	if err := p.checkModes(m); err != nil {
 		return p.fail("advertise", err)
@@ -416,7 +417,7 @@ func (p *PHY) SetAdvertise(m core.LinkModes) error {
 	if p.able != 0 && m != 0 && m&p.able == 0 {
 		return p.fail("advertise", fmt.Errorf("PHY %d has %v, not %v: %w", p.addr, p.able, m, errors.ErrUnsupported))
 	}
-	p.cfg.Advertise, p.cfg.Forced, p.restart = m, nil, true
+	p.cfg.Advertise, p.cfg.Forced = m, nil
 	return p.apply()
 }
 
@@ -432,7 +433,7 @@ func (p *PHY) SetForced(l core.Link) error {
 	if p.able != 0 && l.Mode()&p.able == 0 {
 		return p.fail("force", fmt.Errorf("PHY %d has %v, not %v: %w", p.addr, p.able, l.Mode(), errors.ErrUnsupported))
 	}
-	p.cfg.Forced, p.restart = &l, true
+	p.cfg.Forced = &l
 	return p.apply()
 }
 
@@ -472,7 +473,7 @@ func (p *PHY) Loopback(on bool) error {
 	if p.looped == on {
 		return nil
 	}
-	p.looped, p.restart = on, true
+	p.looped = on
 	return p.apply()
 }
 

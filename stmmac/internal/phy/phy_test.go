@@ -62,37 +62,41 @@ func TestLatch(t *testing.T) {
 // TestLatchSurvivesError: the read that shows a loss also clears it, so the poll
 // that fails behind it must not forget it.
 func TestLatchSurvivesError(t *testing.T) {
-	for k := range 8 {
-		b := started(t, newPHY(), nil)
-		b.poll(gigabit, true, "")
-		b.fake.drop()
-		n := len(b.bus.log)
-		b.bus.fail = func(i int, _ op) int {
-			if i == n+k {
-				return lateFault
+	for _, kind := range []struct {
+		make func() *fakePHY
+		set  func(*Config)
+		link core.Link
+		// how many accesses a poll makes, and the two of them that read the latch
+		accesses, first, second int
+	}{
+		{newPHY, func(*Config) {}, gigabit, 8, 1, 2},
+		{func() *fakePHY { return newPHY45(false) }, clause45Config, pause100, 10, 2, 3},
+	} {
+		for k := range kind.accesses {
+			b := started(t, kind.make(), kind.set)
+			b.poll(kind.link, true, "")
+			failing := func() {
+				n := len(b.bus.log)
+				b.bus.fail = func(i int, _ op) int {
+					if i == n+k {
+						return lateFault
+					}
+					return pass
+				}
+				if l, changed, err := b.phy.Poll(); !errors.Is(err, errBus) || l != kind.link || changed {
+					t.Errorf("access %d failed: %v, %v, %v", k, l, changed, err)
+				}
 			}
-			return pass
+			b.fake.drop()
+			failing()
+			// Also when it was the read of the status that failed and took the
+			// latch with it.
+			b.poll(kind.link, true, "")
+			b.poll(kind.link, false, "")
+			// An error elsewhere is no loss.
+			failing()
+			b.poll(kind.link, k == kind.first || k == kind.second, "")
 		}
-		if l, changed, err := b.phy.Poll(); !errors.Is(err, errBus) || l != gigabit || changed {
-			t.Errorf("access %d failed: %v, %v, %v", k, l, changed, err)
-		}
-		b.bus.fail = nil
-		// Also when it was the read of the status that failed and took the latch
-		// with it.
-		b.poll(gigabit, true, "")
-		b.poll(gigabit, false, "")
-		// An error elsewhere is no loss.
-		n = len(b.bus.log)
-		b.bus.fail = func(i int, _ op) int {
-			if i == n+k {
-				return lateFault
-			}
-			return pass
-		}
-		if _, _, err := b.phy.Poll(); !errors.Is(err, errBus) {
-			t.Error(err)
-		}
-		b.poll(gigabit, k == 1 || k == 2, "")
 	}
 }
 
@@ -139,7 +143,7 @@ func (c constant) Write45(_, _, _ int, _ uint16) error { return nil }
 
 // TestWake powers up what was left in power-down or isolated (case D52).
 func TestWake(t *testing.T) {
-	for _, bmcr := range []uint16{0x1800, 0x0800, 0x1400, 0x1d40} {
+	for _, bmcr := range []uint16{0x1800, 0x0800, 0x1400, 0x1d40, 0x1a00} {
 		fake := newPHY()
 		fake.regs[0], fake.sleepReads = bmcr, 9
 		b := started(t, fake, nil)
@@ -205,6 +209,12 @@ func TestReset(t *testing.T) {
 		}
 		b.poll(gigabit, true, "")
 		b.poll(gigabit, false, "")
+		// A reset is a loss of the link also where the PHY does not latch it.
+		fake.noDrop, fake.resetTo = true, 0x1140
+		if err := b.phy.Start(t.Context()); err != nil {
+			t.Error(err)
+		}
+		b.poll(gigabit, true, "")
 	}
 	fake := newPHY()
 	fake.resetReads = 1e6
@@ -390,9 +400,17 @@ func TestRenegotiate(t *testing.T) {
 	}
 	b.poll(full100, true, "")
 	// The same again changes nothing.
-	if err := b.phy.SetPause(core.PauseOff); err != nil || b.fake.restarts != 6 {
+	err := errors.Join(b.phy.SetPause(core.PauseOff), b.phy.SetAdvertise(core.Mode10Full|core.Mode100Full))
+	if err != nil || b.fake.restarts != 6 {
 		t.Errorf("%v, %d restarts", err, b.fake.restarts)
 	}
+	b.poll(full100, false, "")
+	// The same link in another way is a change.
+	b.fake.noDrop = true
+	if err := b.phy.SetForced(full100); err != nil {
+		t.Error(err)
+	}
+	b.poll(full100, true, "")
 	b.poll(full100, false, "")
 }
 

@@ -32,7 +32,7 @@ func resolve(n negotiated, allowed core.LinkModes) (l core.Link, reason string) 
 		return l, fmt.Sprintf("the PHY negotiated %v, which it was not told to advertise (it was: %v)", best, allowed)
 	}
 	l = best.Link()
-	if n.partnerAN && l.FullDuplex {
+	if l.FullDuplex {
 		l.RxPause, l.TxPause = resolvePause(n.localPause, n.partnerPause)
 	}
 	return l, ""
