@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 	"github.com/gostmmac/gostmmac/mmio"
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+	"github.com/gostmmac/gostmmac/stmmac/internal/phy"
 )
 
 // MAC is an open MAC. Its methods may be called by several goroutines; those
@@ -40,6 +40,9 @@ type MAC struct {
 	dispatched sync.WaitGroup
 
 	mu        sync.Mutex // guards what follows and the registers behind it
+	phy       *phy.PHY   // nil with a fixed link
+	phyErr    error      // of the last look at the PHY
+	looped    bool       // what is sent comes back
 	link      Link
 	linkMoved chan struct{} // closed and replaced when the link changes
 	filter    core.Filter
@@ -47,7 +50,7 @@ type MAC struct {
 	// filterFull counts how often the filter had no room for what it should do.
 	filterFull uint64
 
-	faults, recoveries atomic.Uint64
+	faults, recoveries, linkChanges, phyErrors atomic.Uint64
 
 	life      context.Context // ends with the MAC
 	endLife   context.CancelFunc
@@ -91,61 +94,6 @@ func (m *MAC) Tx(i int) *TxQueue { return m.tx[i] }
 
 // Pool is where the MAC takes its buffers and where frames are freed to.
 func (m *MAC) Pool() *pagepool.Pool { return m.mapping.Pool() }
-
-// Link is the state of the link.
-func (m *MAC) Link() Link {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.link
-}
-
-// SetLink sets the state of a fixed link, or the speed and duplex that the PHY
-// was forced to. A link that is down stops the MAC; the queues stay.
-func (m *MAC) SetLink(l Link) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed() {
-		return &Error{Op: "set link", Dev: m.cfg.Name, Err: ErrClosed}
-	}
-	if err := m.hw.SetLink(l); err != nil {
-		return err
-	}
-	if l != m.link {
-		m.link = l
-		if m.linkMoved != nil {
-			close(m.linkMoved)
-			m.linkMoved = nil
-		}
-		m.log().Info().Stringer("link", l).Msg("link")
-	}
-	return nil
-}
-
-// Links yields the state of the link and then each change of it, until ctx
-// ends or the MAC is closed. Changes that follow each other faster than they
-// are taken are merged.
-func (m *MAC) Links(ctx context.Context) iter.Seq[Link] {
-	return func(yield func(Link) bool) {
-		for {
-			m.mu.Lock()
-			if m.linkMoved == nil {
-				m.linkMoved = make(chan struct{})
-			}
-			l, moved := m.link, m.linkMoved
-			m.mu.Unlock()
-			if !yield(l) {
-				return
-			}
-			select {
-			case <-moved:
-			case <-ctx.Done():
-				return
-			case <-m.closing:
-				return
-			}
-		}
-	}
-}
 
 // Err says why the device stopped working, or nil.
 func (m *MAC) Err() error {

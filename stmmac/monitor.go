@@ -2,6 +2,7 @@ package stmmac
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/pprof"
 	"sync/atomic"
@@ -15,6 +16,9 @@ const (
 	quiescePoll = 50 * time.Microsecond
 	// monitorTick is how often the monitor looks for queues that stand still.
 	monitorTick = 100 * time.Millisecond
+	// countersTick is how often it reads the counters of the device: the fastest,
+	// of 32 bits, wraps after 13.7 s at 2.5 Gbit/s.
+	countersTick = time.Second
 )
 
 // monitor watches a MAC, on a goroutine of its own: it rebuilds it after a fault
@@ -29,6 +33,8 @@ type monitor struct {
 	stop   func() bool     // of the tick
 	faults []time.Duration // when the MAC was rebuilt because of a fault
 	rx, tx []standstill    // by queue
+	phy    time.Duration   // when the PHY is to be looked at
+	counts time.Duration   // when the counters of the device are to be read
 }
 
 // trouble is a fault that was reported.
@@ -129,6 +135,17 @@ func (o *monitor) pass() {
 // look looks at a MAC that should be running. The caller holds m.mu.
 func (o *monitor) look(now time.Duration) {
 	m := o.m
+	if now >= o.counts {
+		o.counts = now + countersTick
+		m.readCounters()
+	}
+	if m.phy != nil && now >= o.phy {
+		o.lookPHY()
+		o.phy = m.phyDue(now)
+	}
+	if m.Err() != nil {
+		return
+	}
 	for ch := range max(len(m.rx), len(m.tx)) {
 		// An interrupt tells of a bus error at once, where there are interrupts.
 		switch found := m.hw.Events(ch, core.EventFatal); {
@@ -160,6 +177,23 @@ func (o *monitor) look(now time.Duration) {
 			return
 		}
 	}
+}
+
+// lookPHY follows the PHY. One that cannot be read is asked again; the link is
+// what it was.
+func (o *monitor) lookPHY() {
+	m := o.m
+	err := m.pollPHY()
+	switch {
+	case errors.Is(err, ErrGone):
+		m.fail(m.within("look at the PHY", err))
+	case err != nil:
+		m.phyErrors.Add(1)
+		if m.phyErr == nil {
+			m.log().Warn().Err(err).Msg("PHY")
+		}
+	}
+	m.phyErr = err
 }
 
 // stallTx is how long a frame may take to leave: in half duplex others may keep

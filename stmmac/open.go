@@ -169,7 +169,10 @@ func (m *MAC) start(ctx context.Context, p Program) error {
 	// A dead owner may have left the DMA running: it must be at rest before
 	// anything is mapped for it or posted to it.
 	m.hw.Halt()
-	if err = m.hw.Reset(ctx); err != nil {
+	if err = m.findPHY(ctx); err != nil {
+		return err
+	}
+	if err = m.reset(ctx); err != nil {
 		return err
 	}
 	if err = m.makePool(); err != nil {
@@ -181,6 +184,15 @@ func (m *MAC) start(ctx context.Context, p Program) error {
 	}
 	if err = m.bringUp(); err != nil {
 		return err
+	}
+	if err = m.selfTest(ctx); err != nil {
+		return err
+	}
+	if m.phy != nil {
+		// A link that is there already is there when Open returns.
+		if err = m.pollPHY(); err != nil {
+			return err
+		}
 	}
 	m.dispatch()
 	m.monitor.start()

@@ -23,7 +23,8 @@ func defaults() options {
 	return options{Config: Config{
 		RxQueues: 1, TxQueues: 1, RxRing: 512, TxRing: 512,
 		MTU:          1500,
-		Link:         Link{Up: true, Speed: 1000, FullDuplex: true},
+		PHY:          &PHY{Addr: AnyPHY},
+		SelfTest:     true,
 		RxChecksum:   true,
 		TxChecksum:   true,
 		VLANInsert:   true,
@@ -80,9 +81,18 @@ func WithHardwareAddr(a net.HardwareAddr) Option {
 	return func(o *options) { o.HardwareAddr = a }
 }
 
-// WithLink sets the link: the speed and duplex of a fixed link, or those that
-// the PHY was forced to. The default is 1000 Mbit/s full duplex, up.
-func WithLink(l Link) Option { return func(o *options) { o.Link = l } }
+// WithPHY says which PHY the MAC has and what it is told to do. The default is
+// the PHY that answers at the lowest address, which negotiates all that it and the
+// MAC have. It needs the CSR clock, see [WithCSRClock].
+func WithPHY(p PHY) Option { return func(o *options) { o.PHY = &p } }
+
+// WithLink says that the link is l, and no PHY is looked after: for a MAC that is
+// wired to another one, or a PHY that somebody else set up.
+func WithLink(l Link) Option { return func(o *options) { o.Link, o.PHY = l, nil } }
+
+// WithCSRClock says how fast the clock of the registers is, in Hz: no register
+// tells, and the management interface to the PHY is driven from it.
+func WithCSRClock(hz uint64) Option { return func(o *options) { o.CSRClock = hz } }
 
 // WithPromiscuous lets all frames in.
 func WithPromiscuous() Option { return func(o *options) { o.Promiscuous = true } }

@@ -127,13 +127,32 @@ func (m *MAC) takeDown(ctx context.Context) error {
 // restart resets and starts a MAC that was taken down. After an error it is down
 // as before.
 func (m *MAC) restart(ctx context.Context) error {
-	if err := m.hw.Reset(ctx); err != nil {
+	if err := m.reset(ctx); err != nil {
 		return err
 	}
 	if err := m.bringUp(); err != nil {
 		return errors.Join(err, m.takeDown(context.WithoutCancel(ctx)))
 	}
 	return nil
+}
+
+// resetTries is how often a reset is tried that finds no clock of the PHY.
+const resetTries = 3
+
+// reset resets the MAC. That does not end without the clocks of the PHY, so a PHY
+// that is looked after is brought up before, and again if it has stopped them.
+func (m *MAC) reset(ctx context.Context) error {
+	for try := 1; ; try++ {
+		if m.phy != nil {
+			if err := m.phy.Start(ctx); err != nil {
+				return err
+			}
+		}
+		err := m.hw.Reset(ctx)
+		if m.phy == nil || try == resetTries || !errors.Is(err, ErrNoClock) {
+			return err
+		}
+	}
 }
 
 // quiesce lets the MAC send what it has and store what it has received, for as

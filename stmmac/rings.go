@@ -47,7 +47,8 @@ func (m *MAC) bringUp() error {
 		return err
 	}
 	m.noteFilter(use)
-	if err := m.hw.SetLink(m.link); err != nil {
+	m.hw.SetLoopback(m.looped)
+	if err := m.setLink(); err != nil {
 		return err
 	}
 	for _, q := range m.rx {

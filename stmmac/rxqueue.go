@@ -114,3 +114,11 @@ func (q *RxQueue) collectLost() {
 	q.missed += uint64(missed)
 	q.full += uint64(full)
 }
+
+// forget sets the counts to 0. The ring is held.
+func (q *RxQueue) forget() {
+	q.ring.Forget()
+	q.lost.Lock()
+	defer q.lost.Unlock()
+	q.missed, q.full = 0, 0
+}

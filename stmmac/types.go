@@ -26,6 +26,12 @@ type (
 	Features = core.Features
 	// Link is the state of the link.
 	Link = core.Link
+	// PHY is where a PHY is and what it is told to do.
+	PHY = core.PHY
+	// LinkModes is a set of speeds and duplexes.
+	LinkModes = core.LinkModes
+	// PauseMode says which pause frames are used.
+	PauseMode = core.PauseMode
 	// Filter says which received frames the MAC lets in.
 	Filter = core.Filter
 	// FilterUse says how the device does a Filter.
@@ -64,6 +70,28 @@ const (
 	RxWSP  = core.RxWSP
 )
 
+// Modes of a link, named as ethtool does.
+const (
+	Mode10Half   = core.Mode10Half
+	Mode10Full   = core.Mode10Full
+	Mode100Half  = core.Mode100Half
+	Mode100Full  = core.Mode100Full
+	Mode1000Full = core.Mode1000Full
+	Mode2500Full = core.Mode2500Full
+)
+
+// Which pause frames are used.
+const (
+	PauseAuto = core.PauseAuto // advertise both directions, use what the partner agrees to
+	PauseOff  = core.PauseOff  // neither
+	PauseRx   = core.PauseRx   // obey those that are received
+	PauseTx   = core.PauseTx   // send them
+	PauseRxTx = core.PauseRxTx // both
+)
+
+// AnyPHY is the address of a PHY that is to be looked for.
+const AnyPHY = core.AnyPHY
+
 // MaxBatch is the largest number of buffers that one call of Recv, Send or
 // Reap handles.
 const MaxBatch = core.MaxBatch
@@ -72,6 +100,7 @@ const MaxBatch = core.MaxBatch
 var (
 	ErrClosed        = core.ErrClosed        // the MAC was closed; net.ErrClosed
 	ErrGone          = core.ErrGone          // the device does not answer any more
+	ErrNoPHY         = core.ErrNoPHY         // no PHY answers
 	ErrNoClock       = core.ErrNoClock       // the clocks of the PHY do not run
 	ErrFatalBus      = core.ErrFatalBus      // the device met a bus error
 	ErrStalled       = core.ErrStalled       // a queue stood still with something to do

@@ -178,7 +178,7 @@ func (m *Model) loadLocked(off uint32, r *register) uint32 {
 	case uint32(r4.MACDebug):
 		for i := range m.tx {
 			if m.tx[i].held {
-				return 1 << 16 // TPESTS
+				return uint32(r4.TPESTS)
 			}
 		}
 		return 0

@@ -42,11 +42,14 @@ type Place struct {
 	hlen   int // bytes of the IPv4 header
 	proto  uint8
 
-	// Plain says that a checksum engine of this IP does the whole frame: the
-	// network header stands behind at most two tags and has neither options nor
-	// extension headers, the packet is no fragment and fills the frame to its end,
-	// and its payload is TCP, UDP, ICMPv4 or ICMPv6.
+	// Plain says that a checksum engine of this IP does the whole frame, if it can
+	// look behind its tags: the network header has neither options nor extension
+	// headers, the packet is no fragment and fills the frame to its end, and its
+	// payload is TCP, UDP, ICMPv4 or ICMPv6.
 	Plain bool
+	// Tags is how many tags with the TPID 0x8100 stand before the network header;
+	// with another one the frame is not Plain.
+	Tags int
 	// ICMPv4 says that the field of the payload's checksum must be 0 for such an
 	// engine: it sums it.
 	ICMPv4 bool
@@ -59,14 +62,16 @@ func Parse(b *pagepool.Buf) (p Place, ok bool) {
 	var h [ipv6Len]byte
 	off := etherLen - 2
 	var etype uint16
-	for tags := 0; ; tags++ {
+	service := false
+	for ; ; p.Tags++ {
 		if !load(b, off, h[:2]) {
 			return p, false
 		}
 		etype = binary.BigEndian.Uint16(h[:])
-		if etype != typeVLAN && etype != typeSVLAN || tags == maxTags {
+		if etype != typeVLAN && etype != typeSVLAN || p.Tags == maxTags {
 			break
 		}
+		service = service || etype == typeSVLAN
 		off += tagLen
 	}
 	p.l3 = off + 2
@@ -76,6 +81,7 @@ func Parse(b *pagepool.Buf) (p Place, ok bool) {
 	case typeIPv6:
 		ok = p.parse6(b, h[:], total-p.l3)
 	}
+	p.Plain = p.Plain && !service
 	return p, ok
 }
 

@@ -73,6 +73,15 @@ func (p Place) Fill(b *pagepool.Buf) {
 // Clear sets the field of the payload's checksum to 0.
 func (p Place) Clear(b *pagepool.Buf) { put(b, p.field, 0) }
 
+// Spoil writes what is no checksum to the fields that a device overwrites: for
+// a test whether it does.
+func (p Place) Spoil(b *pagepool.Buf) {
+	if !p.v6 {
+		put(b, p.l3+10, 0x5a5a)
+	}
+	put(b, p.field, 0xa5a5)
+}
+
 // pseudo is the sum of the pseudo header.
 func (p Place) pseudo(b *pagepool.Buf) uint64 {
 	switch {

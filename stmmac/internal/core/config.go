@@ -118,12 +118,14 @@ type Config struct {
 	RxRing, TxRing     int              // descriptors, 2 to MaxRing
 	MTU                int              // bytes, 46 to 9000
 	HardwareAddr       net.HardwareAddr // nil: that in the registers, or a random one
-	Link               Link             // of a fixed link, or what the PHY was forced to
+	PHY                *PHY             // the PHY to look after; nil: the link is fixed
+	Link               Link             // of a fixed link
 	Promiscuous        bool             // let all frames in
 	AllMulticast       bool             // let all multicast frames in
 	StripFCS           bool             // let the device remove the FCS (ACS and CST)
 	RxChecksum         bool             // let the device check the checksums of received frames
 	TxChecksum         bool             // let the device insert the checksums that are asked for
+	SelfTest           bool             // try the checksum engines in loopback when the MAC is opened
 	VLANInsert         bool             // let the device insert the tags that are beside a frame
 	Queues             Queues           // how several queues share the MAC
 	VLANStrip          bool             // let the device remove the VLAN tag and report it
@@ -139,7 +141,7 @@ type Config struct {
 	// What no register tells.
 	RegionNo  int         // which region of the device has the registers
 	CSROffset uint32      // bytes from the start of the region to the CSR space
-	CSRClock  uint64      // Hz, 1 MHz or more; 0: unknown, then MAC_1US_Tic_Counter is left alone
+	CSRClock  uint64      // Hz, 1 MHz or more; 0: unknown, which excludes a PHY and a receive watchdog
 	AddrWidth int         // address bits that the integration wired; 0: what the feature register says
 	RxFIFO    int         // bytes, all queues together; 0: what the feature register says
 	TxFIFO    int         // bytes, all queues together; 0: what the feature register says

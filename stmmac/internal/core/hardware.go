@@ -121,6 +121,8 @@ type Hardware interface {
 	SetAddr(a net.HardwareAddr) error
 	// ReadCounters adds what the device has counted since the last call.
 	ReadCounters()
+	// ForgetCounters sets the sums to 0.
+	ForgetCounters()
 	// Counters yields the sums of all that ReadCounters has read, with the
 	// databook's names. Any goroutine may call it and ReadCounters.
 	Counters() iter.Seq2[string, uint64]
@@ -132,6 +134,8 @@ type Hardware interface {
 	// and turns the others off: for half duplex, in which only queue 0 sends. It
 	// is called while the transmit channels are stopped and their queues empty.
 	DivideTxFIFO(n int)
+	// SetLoopback makes the MAC receive what it sends, from the next SetLink on.
+	SetLoopback(on bool)
 	// StopReceiver turns the receiver off: what it has accepted goes on to memory.
 	StopReceiver()
 	// RxPending says that frames wait in the device for receive channel ch, and

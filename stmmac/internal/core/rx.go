@@ -612,6 +612,9 @@ func (r *RxRing) Release() {
 	r.backlog = nil
 }
 
+// Forget sets the counts to 0. The ring is held.
+func (r *RxRing) Forget() { r.c = rxCounters{} }
+
 // Stuck says whether the device has all that it needs to receive into this ring
 // and, by the state of the ring, has received nothing since the call before; mark
 // is what that call returned. It is for one goroutine and says no while another

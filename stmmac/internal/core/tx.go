@@ -158,6 +158,7 @@ type TxLimits struct {
 	// MaxCsum is the longest frame in bytes whose checksums the device inserts; 0
 	// if it inserts none.
 	MaxCsum  int
+	CsumTags int  // tags behind which it does so
 	Tag      bool // the device inserts an outer tag (TPID 0x8100)
 	InnerTag bool // and an inner one
 }
@@ -657,6 +658,9 @@ func (r *TxRing) Release() {
 
 // Resume lets calls into a held ring again.
 func (r *TxRing) Resume() { r.leave() }
+
+// Forget sets the counts to 0. The ring is held.
+func (r *TxRing) Forget() { r.c = txCounters{} }
 
 // Idle says that the device has finished all frames.
 func (r *TxRing) Idle() bool {

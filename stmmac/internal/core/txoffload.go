@@ -69,7 +69,7 @@ func (w txWay) apply(r *TxRing, b *pagepool.Buf) (own uint32) {
 	switch {
 	case !ok:
 		r.c.csumNone.Add(1)
-	case p.Plain && b.FrameLen()+int(w.tags) <= r.limits.MaxCsum:
+	case p.Plain && p.Tags <= r.limits.CsumTags && b.FrameLen()+int(w.tags) <= r.limits.MaxCsum:
 		r.c.csumDevice.Add(1)
 		if p.ICMPv4 {
 			p.Clear(b)

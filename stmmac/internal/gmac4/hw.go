@@ -35,6 +35,7 @@ type HW struct {
 
 	rx, tx int // channels in use
 	ch     [maxQueues]channel
+	loop   bool // the next SetLink sets LM
 
 	filter filterState
 	vlan   vlanState
@@ -183,17 +184,42 @@ func (h *HW) SetLink(l core.Link) error {
 		v &^= gmac4reg.TE | gmac4reg.RE
 		gmac4reg.MACConfiguration.Store(h.csr, v)
 	}
+	h.drain()
 	h.setFlow(l)
 	if !l.Up {
 		return nil
 	}
-	v &^= gmac4reg.SpeedMask | gmac4reg.DM
+	v &^= gmac4reg.SpeedMask | gmac4reg.DM | gmac4reg.LM
+	if h.loop {
+		v |= gmac4reg.LM
+	}
 	v |= speed | gmac4reg.TE | gmac4reg.RE
 	if l.FullDuplex {
 		v |= gmac4reg.DM
 	}
 	gmac4reg.MACConfiguration.Store(h.csr, v)
 	return nil
+}
+
+// SetLoopback implements core.Hardware.
+func (h *HW) SetLoopback(on bool) { h.loop = on }
+
+// drainTime is how long the longest frame takes at 10 Mbit/s, and some more.
+const drainTime = 10 * time.Millisecond
+
+// drain waits until the frames that were on the line when transmitter and
+// receiver were turned off are over.
+func (h *HW) drain() {
+	deadline := h.cfg.Clock.Now() + drainTime
+	for wait := time.Microsecond; ; wait *= 2 {
+		v := gmac4reg.MACDebug.Load(h.csr)
+		if uint32(v) == mmio.AllOnes || v&(gmac4reg.TPESTS|gmac4reg.RPESTS) == 0 || h.cfg.Clock.Now() >= deadline {
+			return
+		}
+		if h.cfg.Clock.Sleep(context.Background(), wait) != nil {
+			return
+		}
+	}
 }
 
 func speedBits(mbit int) (gmac4reg.Configuration, bool) {

@@ -99,6 +99,15 @@ func (h *HW) ReadCounters() {
 	}
 }
 
+// ForgetCounters implements core.Hardware.
+func (h *HW) ForgetCounters() {
+	h.mmc.mu.Lock()
+	defer h.mmc.mu.Unlock()
+	for i := range h.mmc.have {
+		h.mmc.have[i].sum = 0
+	}
+}
+
 // Counters implements core.Hardware.
 func (h *HW) Counters() iter.Seq2[string, uint64] {
 	return func(yield func(string, uint64) bool) {

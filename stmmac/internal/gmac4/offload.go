@@ -17,6 +17,10 @@ func (h *HW) TxOffloads() core.TxLimits {
 	l := core.TxLimits{Tag: h.feat.AddressInsert && h.cfg.VLANInsert}
 	l.InnerTag = l.Tag && h.feat.DoubleVLAN
 	if h.cfg.TxChecksum && h.feat.TxChecksum {
+		l.CsumTags = 1
+		if h.cfg.VLANDouble {
+			l.CsumTags = 2 // EDVLP
+		}
 		l.MaxCsum = max(h.txShare()-(8*h.txPBL()+5)*busBytes, 0)
 	}
 	return l

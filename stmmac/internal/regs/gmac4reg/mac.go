@@ -21,7 +21,7 @@ const (
 	MAC1USTicCounter    mmio.Reg[uint32]        = 0x00dc
 	MACPHYIFCtrlStatus  mmio.Reg[uint32]        = 0x00f8
 	MACVersion          mmio.Reg[Version]       = 0x0110
-	MACDebug            mmio.Reg[uint32]        = 0x0114
+	MACDebug            mmio.Reg[Debug]         = 0x0114
 	MACHWFeature0       mmio.Reg[HWFeature0]    = 0x011c
 	MACHWFeature1       mmio.Reg[HWFeature1]    = 0x0120
 	MACHWFeature2       mmio.Reg[HWFeature2]    = 0x0124
@@ -169,6 +169,15 @@ const (
 	MMCTXIS   MACInterrupt = 1 << 10
 	MMCRXIPIS MACInterrupt = 1 << 11
 	TSIS      MACInterrupt = 1 << 12
+)
+
+// Debug is the value of MAC_Debug.
+type Debug uint32
+
+// Bits of MAC_Debug.
+const (
+	RPESTS Debug = 1 << 0  // a frame is being received
+	TPESTS Debug = 1 << 16 // a frame is being sent
 )
 
 // Version is the value of MAC_Version.
