@@ -43,9 +43,9 @@ func TestBurstIsTheSame(t *testing.T) {
 			f := frameTo(dst, size, byte(size))
 			etype := uint16(pick(name+"type", 0x800, 0x800, 0x800, typeVLAN, typeARP, typeControl, 46, typeSlow))
 			binary.BigEndian.PutUint16(f[12:], etype)
-			if at := int(pick(name+"packet", 0, 0, 8, 30)); at > 0 && size >= 60 {
+			if at := int(pick(name+"packet", 0, 0, 8, 27)); at > 0 && size >= 60 {
 				p := udp(make([]byte, size-60)...).filled(6).padded(18).bytes()
-				p[headerLen+at] ^= byte(pick(name+"flip", 0, 0, 1)) // of the header or the payload
+				p[headerLen+at] ^= byte(pick(name+"flip", 0, 0, 1)) // of the IP header or the UDP checksum
 				copy(p, dst[:])
 				return p
 			}

@@ -248,30 +248,32 @@ func TestReceiveChecksum(t *testing.T) {
 		{"S-VLAN tag with ESVL", func() []byte { d := udp4.tag(5); d.svlan = true; return d.bytes() }(), esvl, r4.IPV4 | pt(1), ipcCounts{0x810: 1, 0x850: 30, 0x830: 1, 0x870: 10}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := newRig(t)
-			g.open()
-			r4.MACConfiguration.Update(g.r, 0, r4.IPC)
-			r4.MACVLANTag.Store(g.r, uint32(c.vlan))
-			r4.MTLRxQOperationMode.Update(g.mtl(0), 0, r4.DISTCPEF|r4.FUP)
-			g.w.inject(c.frame)
-			g.step()
-			w := g.mustRecv(c.frame)
-			if d3 := r4.RDES3(w[3]); r4.RDES1(w[1]) != c.d1 || d3&(r4.RxRS1V|r4.RxES) != r4.RxRS1V {
-				t.Errorf("word 1 %#x, want %#x; word 3 %#x", w[1], uint32(c.d1), w[3])
-			}
-			for off := r4.MMCIPCFirst; off < 0x888; off += 4 {
-				if got := g.r.Load32(off); got != c.count[off] {
-					t.Errorf("%s is %d, want %d", g.d.regName(off), got, c.count[off])
+			for _, quick := range []bool{false, true} { // the general code, and the burst path
+				g := newRig(t, withConfig(func(cfg *Config) { cfg.NoAudit = quick }))
+				g.open()
+				r4.MACConfiguration.Update(g.r, 0, r4.IPC)
+				r4.MACVLANTag.Store(g.r, uint32(c.vlan))
+				r4.MTLRxQOperationMode.Update(g.mtl(0), 0, r4.DISTCPEF|r4.FUP)
+				g.w.inject(c.frame)
+				g.step()
+				w := g.mustRecv(c.frame)
+				if d3 := r4.RDES3(w[3]); r4.RDES1(w[1]) != c.d1 || d3&(r4.RxRS1V|r4.RxES) != r4.RxRS1V {
+					t.Errorf("word 1 %#x, want %#x; word 3 %#x", w[1], uint32(c.d1), w[3])
 				}
+				for off := r4.MMCIPCFirst; off < 0x888; off += 4 {
+					if got := g.r.Load32(off); got != c.count[off] {
+						t.Errorf("%s is %d, want %d", g.d.regName(off), got, c.count[off])
+					}
+				}
+				// Without the engine there is no status.
+				r4.MACConfiguration.Update(g.r, r4.IPC, 0)
+				g.w.inject(c.frame)
+				g.step()
+				if w := g.mustRecv(c.frame); w[1] != 0 || r4.RDES3(w[3])&r4.RxRS1V != 0 {
+					t.Errorf("engine off: %08x", w)
+				}
+				g.clean()
 			}
-			// Without the engine there is no status.
-			r4.MACConfiguration.Update(g.r, r4.IPC, 0)
-			g.w.inject(c.frame)
-			g.step()
-			if w := g.mustRecv(c.frame); w[1] != 0 || r4.RDES3(w[3])&r4.RxRS1V != 0 {
-				t.Errorf("engine off: %08x", w)
-			}
-			g.clean()
 		})
 	}
 }
@@ -281,12 +283,15 @@ func TestReceiveChecksum(t *testing.T) {
 func TestChecksumDrop(t *testing.T) {
 	good := udp(1, 2).filled(6).padded(30)
 	payload, header := good.flip(8).bytes(), edit(good.bytes(), 22, 63)
-	for _, c := range []struct {
+	for i, c := range []struct {
 		mode  r4.MTLRxQMode
 		conf  r4.Configuration
 		drops bool
-	}{{0, r4.IPC, true}, {r4.DISTCPEF, r4.IPC, false}, {r4.FEP, r4.IPC, false}, {0, 0, false}} {
-		g := newRig(t)
+	}{
+		{0, r4.IPC, true}, {r4.DISTCPEF, r4.IPC, false}, {r4.FEP, r4.IPC, false}, {0, 0, false},
+		{0, r4.IPC, true}, {r4.DISTCPEF, r4.IPC, false}, {r4.FEP, r4.IPC, false}, {0, 0, false}, // by the burst path
+	} {
+		g := newRig(t, withConfig(func(cfg *Config) { cfg.NoAudit = i >= 4 }))
 		g.open()
 		r4.MTLRxQOperationMode.Update(g.mtl(0), 0, c.mode)
 		r4.MACConfiguration.Update(g.r, 0, c.conf)
