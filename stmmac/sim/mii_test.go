@@ -1,10 +1,14 @@
 package sim
 
 import (
+	"context"
 	"errors"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/gostmmac/gostmmac/mmio"
 	r4 "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 )
 
@@ -210,6 +214,15 @@ func TestLinkLossStallsTx(t *testing.T) {
 	if n := g.d.Stats().TxLost; n != 0 {
 		t.Errorf("%d lost", n)
 	}
+	// The loopback inside the MAC needs no link.
+	r4.MACConfiguration.Update(g.r, 0, r4.LM)
+	g.send(h)
+	g.step()
+	g.mustRecv(h)
+	if n, _ := g.reap(); n != 1 {
+		t.Errorf("%d back", n)
+	}
+	r4.MACConfiguration.Update(g.r, r4.LM, 0)
 	// With a link of another speed the MAC sends into nothing all the same.
 	g.d.SetPartner(Partner{Modes: Mode100Full})
 	g.d.SetCable(true)
@@ -383,6 +396,16 @@ func TestResetNeedsPHYClock(t *testing.T) {
 	})
 }
 
+// waitIRQ waits for an interrupt of a model that runs on its own goroutine.
+func waitIRQ(t *testing.T, v mmio.Interrupt) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := v.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestPHYTimers: a model on a goroutine takes up what waited when the time of the link
 // comes, and Close leaves no timer.
 func TestPHYTimers(t *testing.T) {
@@ -399,23 +422,64 @@ func TestPHYTimers(t *testing.T) {
 	r4.DMACHInterruptEnable.Store(g.ch(0), r4.NIE|r4.RIE)
 	g.d.SetCable(true)
 	g.settle()
-	if _, err := v.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	waitIRQ(t, v)
 	g.mustRecv(f)
 	g.d.SetCable(false)
 	g.d.SetCable(true)
 	if err := g.d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	clock.mu.Lock()
-	n := len(clock.timers)
-	clock.mu.Unlock()
-	if n != 0 {
+	timers := func() int {
+		clock.mu.Lock()
+		defer clock.mu.Unlock()
+		return len(clock.timers)
+	}
+	if n := timers(); n != 0 {
 		t.Errorf("%d timers left", n)
 	}
-	g.d.SetCable(false) // still safe
+	g.d.SetCable(false)
 	g.d.SetCable(true)
+	if n := timers(); n != 0 {
+		t.Errorf("%d timers set after Close", n)
+	}
+}
+
+// lateClock is a clock whose timers come too late once late is set.
+type lateClock struct {
+	*ManualClock
+	late atomic.Bool
+}
+
+func (c *lateClock) AfterFunc(d time.Duration, f func()) func() bool {
+	if c.late.Load() {
+		return func() bool { return true }
+	}
+	return c.ManualClock.AfterFunc(d, f)
+}
+
+// TestLinkBeforeTimer: a read of a management register finds the link up before the
+// timer does, and wakes the engine.
+func TestLinkBeforeTimer(t *testing.T) {
+	clock := &lateClock{ManualClock: NewManualClock()}
+	g := newRig(t, withPHY(PHYConfig{Address: 1, Unplugged: true}), withConfig(func(c *Config) { c.Inline = false }),
+		func(g *rig) { g.cfg.Clock, g.clock, g.w.elastic = clock, clock.ManualClock, true })
+	v, err := g.d.Interrupt(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := testFrame(64, 1)
+	g.w.inject(f)
+	g.openAt(r4.DM)
+	r4.DMACHInterruptEnable.Store(g.ch(0), r4.NIE|r4.RIE)
+	clock.late.Store(true)
+	g.d.SetCable(true)
+	for !g.d.parked.Load() {
+		runtime.Gosched()
+	}
+	g.settle()
+	mdioAddress.Load(g.r)
+	waitIRQ(t, v)
+	g.mustRecv(f)
 }
 
 func TestPHYConfigErrors(t *testing.T) {
