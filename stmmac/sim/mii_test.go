@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gostmmac/gostmmac/mmio"
 	r4 "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 )
 
@@ -396,54 +395,6 @@ func TestResetNeedsPHYClock(t *testing.T) {
 	})
 }
 
-// waitIRQ waits for an interrupt of a model that runs on its own goroutine.
-func waitIRQ(t *testing.T, v mmio.Interrupt) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if _, err := v.Wait(ctx); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestPHYTimers: a model on a goroutine takes up what waited when the time of the link
-// comes, and Close leaves no timer.
-func TestPHYTimers(t *testing.T) {
-	clock := NewManualClock()
-	g := newRig(t, withPHY(PHYConfig{Address: 1, Unplugged: true}), withConfig(func(c *Config) { c.Inline, c.Clock = false, clock }),
-		func(g *rig) { g.clock = clock; g.w.elastic = true })
-	v, err := g.d.Interrupt(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := testFrame(64, 1)
-	g.w.inject(f)
-	g.openAt(r4.DM)
-	r4.DMACHInterruptEnable.Store(g.ch(0), r4.NIE|r4.RIE)
-	g.d.SetCable(true)
-	g.settle()
-	waitIRQ(t, v)
-	g.mustRecv(f)
-	g.d.SetCable(false)
-	g.d.SetCable(true)
-	if err := g.d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	timers := func() int {
-		clock.mu.Lock()
-		defer clock.mu.Unlock()
-		return len(clock.timers)
-	}
-	if n := timers(); n != 0 {
-		t.Errorf("%d timers left", n)
-	}
-	g.d.SetCable(false)
-	g.d.SetCable(true)
-	if n := timers(); n != 0 {
-		t.Errorf("%d timers set after Close", n)
-	}
-}
-
 // lateClock is a clock whose timers come too late once late is set.
 type lateClock struct {
 	*ManualClock
@@ -457,29 +408,58 @@ func (c *lateClock) AfterFunc(d time.Duration, f func()) func() bool {
 	return c.ManualClock.AfterFunc(d, f)
 }
 
-// TestLinkBeforeTimer: a read of a management register finds the link up before the
-// timer does, and wakes the engine.
-func TestLinkBeforeTimer(t *testing.T) {
-	clock := &lateClock{ManualClock: NewManualClock()}
-	g := newRig(t, withPHY(PHYConfig{Address: 1, Unplugged: true}), withConfig(func(c *Config) { c.Inline = false }),
-		func(g *rig) { g.cfg.Clock, g.clock, g.w.elastic = clock, clock.ManualClock, true })
-	v, err := g.d.Interrupt(0)
-	if err != nil {
-		t.Fatal(err)
+// TestPHYTimers: a model on a goroutine takes up what waited when the time of the link
+// comes, or when a read of a management register finds the link up before the timer
+// does. Close leaves no timer.
+func TestPHYTimers(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		clock := &lateClock{ManualClock: NewManualClock()}
+		g := newRig(t, withPHY(PHYConfig{Address: 1, Unplugged: true}), withConfig(func(c *Config) { c.Inline = false }),
+			func(g *rig) { g.cfg.Clock, g.clock, g.w.elastic = clock, clock.ManualClock, true })
+		v, err := g.d.Interrupt(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := testFrame(64, 1)
+		g.w.inject(f)
+		g.openAt(r4.DM)
+		r4.DMACHInterruptEnable.Store(g.ch(0), r4.NIE|r4.RIE)
+		clock.late.Store(late)
+		g.d.SetCable(true)
+		for !g.d.parked.Load() {
+			runtime.Gosched()
+		}
+		g.settle()
+		if late {
+			mdioAddress.Load(g.r)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := v.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		g.mustRecv(f)
+
+		timers := func() int {
+			clock.mu.Lock()
+			defer clock.mu.Unlock()
+			return len(clock.timers)
+		}
+		g.d.SetCable(false)
+		g.d.SetCable(true)
+		if err := g.d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := timers(); n != 0 {
+			t.Errorf("%d timers left", n)
+		}
+		clock.late.Store(false)
+		g.d.SetCable(false)
+		g.d.SetCable(true)
+		if n := timers(); n != 0 {
+			t.Errorf("%d timers set after Close", n)
+		}
 	}
-	f := testFrame(64, 1)
-	g.w.inject(f)
-	g.openAt(r4.DM)
-	r4.DMACHInterruptEnable.Store(g.ch(0), r4.NIE|r4.RIE)
-	clock.late.Store(true)
-	g.d.SetCable(true)
-	for !g.d.parked.Load() {
-		runtime.Gosched()
-	}
-	g.settle()
-	mdioAddress.Load(g.r)
-	waitIRQ(t, v)
-	g.mustRecv(f)
 }
 
 func TestPHYConfigErrors(t *testing.T) {
