@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"context"
 	"errors"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -210,6 +213,15 @@ func TestLinkLossStallsTx(t *testing.T) {
 	if n := g.d.Stats().TxLost; n != 0 {
 		t.Errorf("%d lost", n)
 	}
+	// The loopback inside the MAC needs no link.
+	r4.MACConfiguration.Update(g.r, 0, r4.LM)
+	g.send(h)
+	g.step()
+	g.mustRecv(h)
+	if n, _ := g.reap(); n != 1 {
+		t.Errorf("%d back", n)
+	}
+	r4.MACConfiguration.Update(g.r, r4.LM, 0)
 	// With a link of another speed the MAC sends into nothing all the same.
 	g.d.SetPartner(Partner{Modes: Mode100Full})
 	g.d.SetCable(true)
@@ -383,39 +395,71 @@ func TestResetNeedsPHYClock(t *testing.T) {
 	})
 }
 
+// lateClock is a clock whose timers come too late once late is set.
+type lateClock struct {
+	*ManualClock
+	late atomic.Bool
+}
+
+func (c *lateClock) AfterFunc(d time.Duration, f func()) func() bool {
+	if c.late.Load() {
+		return func() bool { return true }
+	}
+	return c.ManualClock.AfterFunc(d, f)
+}
+
 // TestPHYTimers: a model on a goroutine takes up what waited when the time of the link
-// comes, and Close leaves no timer.
+// comes, or when a read of a management register finds the link up before the timer
+// does. Close leaves no timer.
 func TestPHYTimers(t *testing.T) {
-	clock := NewManualClock()
-	g := newRig(t, withPHY(PHYConfig{Address: 1, Unplugged: true}), withConfig(func(c *Config) { c.Inline, c.Clock = false, clock }),
-		func(g *rig) { g.clock = clock; g.w.elastic = true })
-	v, err := g.d.Interrupt(0)
-	if err != nil {
-		t.Fatal(err)
+	for _, late := range []bool{false, true} {
+		clock := &lateClock{ManualClock: NewManualClock()}
+		g := newRig(t, withPHY(PHYConfig{Address: 1, Unplugged: true}), withConfig(func(c *Config) { c.Inline = false }),
+			func(g *rig) { g.cfg.Clock, g.clock, g.w.elastic = clock, clock.ManualClock, true })
+		v, err := g.d.Interrupt(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := testFrame(64, 1)
+		g.w.inject(f)
+		g.openAt(r4.DM)
+		r4.DMACHInterruptEnable.Store(g.ch(0), r4.NIE|r4.RIE)
+		clock.late.Store(late)
+		g.d.SetCable(true)
+		for !g.d.parked.Load() {
+			runtime.Gosched()
+		}
+		g.settle()
+		if late {
+			mdioAddress.Load(g.r)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := v.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		g.mustRecv(f)
+
+		timers := func() int {
+			clock.mu.Lock()
+			defer clock.mu.Unlock()
+			return len(clock.timers)
+		}
+		g.d.SetCable(false)
+		g.d.SetCable(true)
+		if err := g.d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := timers(); n != 0 {
+			t.Errorf("%d timers left", n)
+		}
+		clock.late.Store(false)
+		g.d.SetCable(false)
+		g.d.SetCable(true)
+		if n := timers(); n != 0 {
+			t.Errorf("%d timers set after Close", n)
+		}
 	}
-	f := testFrame(64, 1)
-	g.w.inject(f)
-	g.openAt(r4.DM)
-	r4.DMACHInterruptEnable.Store(g.ch(0), r4.NIE|r4.RIE)
-	g.d.SetCable(true)
-	g.settle()
-	if _, err := v.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	g.mustRecv(f)
-	g.d.SetCable(false)
-	g.d.SetCable(true)
-	if err := g.d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	clock.mu.Lock()
-	n := len(clock.timers)
-	clock.mu.Unlock()
-	if n != 0 {
-		t.Errorf("%d timers left", n)
-	}
-	g.d.SetCable(false) // still safe
-	g.d.SetCable(true)
 }
 
 func TestPHYConfigErrors(t *testing.T) {

@@ -227,7 +227,7 @@ func (m *Model) publishFaults() {
 
 // setQuick says whether the burst paths may run.
 func (m *Model) setQuick() {
-	m.quick = m.audit.off && m.faults.plain() && !m.mii.noClock && !m.mii.shut()
+	m.quick = m.audit.off && m.faults.plain() && !m.mii.shut() // a PHY without clock has no link
 }
 
 // SetClockGated stops or starts the clocks that the PHY gives the MAC.
