@@ -167,6 +167,13 @@ func TestTAPEther(t *testing.T) {
 			}
 		}
 	}
+	// None of these frames is of use to the kernel, which drops those with a tag.
+	if c, err := n.Counters("here"); err != nil || c.RxPackets != 9 || c.RxDropped > 9 || c.TxPackets < 9 || c.RxErrors+c.TxErrors+c.TxDropped != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, err := n.Counters("her"); err == nil || !strings.Contains(err.Error(), "no such") {
+		t.Error(err)
+	}
 	ended := make(chan error, 1)
 	go func() {
 		_, err := e.Recv(buf)
