@@ -121,7 +121,7 @@ func (t *txChan) current() uint32 {
 // frames it may still send.
 func (t *txChan) step(budget, frames int) (used, left int) {
 	m := t.m
-	if !t.look() && !t.held || t.stalled {
+	if !t.look() && !t.held {
 		return 0, frames
 	}
 	if n := t.burst(min(budget, frames)); n > 0 {

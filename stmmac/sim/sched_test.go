@@ -46,7 +46,7 @@ func (s *sideRing) put(i int, w [4]uint32) {
 
 func (s *sideRing) word3(i int) uint32 { return binary.NativeEndian.Uint32(s.ring[i%s.n*16+12:]) }
 
-// sendOn gives a transmit channel that is not 0 the frame in pieces.
+// queue writes the descriptors of a frame that is cut into pieces.
 func (s *sideRing) queue(f []byte, pieces int) {
 	size := (len(f) + pieces - 1) / pieces
 	for k, p := range split(f, size) {
@@ -70,23 +70,31 @@ func (s *sideRing) queue(f []byte, pieces int) {
 func txQueues(t *testing.T, n int, alg uint32, weights []uint32, opts ...rigOption) (*rig, []*sideRing) {
 	t.Helper()
 	g := newRig(t, append([]rigOption{withConfig(func(c *Config) { c.TxQueues = n })}, opts...)...)
-	g.setup()
-	r4.MTLOperationMode.Store(g.r, r4.SCHALG.Of(alg))
 	rings := make([]*sideRing, n)
 	for c := range rings {
-		s := g.side(128, 2048)
-		rings[c] = s
+		rings[c] = g.side(128, 2048)
+	}
+	g.openTx(rings, alg, weights)
+	return g, rings
+}
+
+// openTx resets the device and starts it with empty transmit rings.
+func (g *rig) openTx(rings []*sideRing, alg uint32, weights []uint32) {
+	g.t.Helper()
+	g.setup()
+	r4.MTLOperationMode.Store(g.r, r4.SCHALG.Of(alg))
+	for c, s := range rings {
+		s.head, s.tail = 0, 0
 		ch := g.ch(c)
 		r4.DMACHTxDescListHAddr.Store(ch, uint32(s.base>>32))
 		r4.DMACHTxDescListAddr.Store(ch, uint32(s.base))
 		r4.DMACHTxDescTailPointer.Store(ch, uint32(s.base))
 		r4.DMACHTxDescRingLength.Store(ch, uint32(s.n-1))
-		r4.MTLTxQOperationMode.Store(g.mtl(c), r4.TSF|r4.TXQEN.Of(r4.TXQENEnabled)|r4.TQS.Of(uint32(16384/n/256-1)))
+		r4.MTLTxQOperationMode.Store(g.mtl(c), r4.TSF|r4.TXQEN.Of(r4.TXQENEnabled)|r4.TQS.Of(uint32(16384/len(rings)/256-1)))
 		r4.MTLTxQQuantumWeight.Store(g.mtl(c), weights[c])
 		r4.DMACHTxControl.Update(ch, 0, r4.ST)
 	}
 	r4.MACConfiguration.Update(g.r, 0, r4.TE|r4.RE)
-	return g, rings
 }
 
 func (g *rig) ringSide(c int, s *sideRing) {
@@ -234,8 +242,8 @@ func TestSchedulerIdle(t *testing.T) {
 		weights []uint32
 		want    string
 	}{
-		// Queue 0 has 940 bytes left when it runs dry; its next turn has 1000, not 1940.
-		{r4.SCHALGDWRR, []uint32{1000, 1000}, "0" + "1010101"},
+		// Queue 0 has 940 bytes left when it runs dry, and none when it goes on.
+		{r4.SCHALGDWRR, []uint32{1000, 1000}, "0" + "11001100"},
 		// Queue 0 ended at 60 and queue 1 at 8000: both go on from there.
 		{r4.SCHALGWFQ, []uint32{1, 1}, "0" + "11111111" + "01010101"},
 	} {
@@ -254,13 +262,39 @@ func TestSchedulerIdle(t *testing.T) {
 			add(1, 4, 1000)
 			add(0, 4, 1000)
 		} else {
-			add(1, 4, 1000)
-			add(0, 3, 1000)
+			add(1, 4, 400)
+			add(0, 4, 400)
 		}
 		g.step()
 		if got := g.order(); got != c.want {
 			t.Errorf("SCHALG %d: %s, want %s", c.alg, got, c.want)
 		}
+	}
+}
+
+// TestSchedulerReset: a reset ends the turn that was under way.
+func TestSchedulerReset(t *testing.T) {
+	weights := []uint32{3, 1}
+	g, rings := txQueues(t, 2, r4.SCHALGWRR, weights)
+	load := func() {
+		for q, s := range rings {
+			for range 4 {
+				s.queue(queueFrame(q, 60), 1)
+			}
+			g.ringSide(q, s)
+		}
+	}
+	load()
+	g.d.Step(1)
+	if got := g.order(); got != "0" {
+		t.Fatalf("%q in one unit of work", got)
+	}
+	g.w.tx = nil
+	g.openTx(rings, r4.SCHALGWRR, weights)
+	load()
+	g.step()
+	if got := g.order(); got != "00010111" {
+		t.Fatalf("%q after the reset", got)
 	}
 }
 

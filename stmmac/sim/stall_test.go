@@ -428,6 +428,23 @@ func TestBusErrorNth(t *testing.T) {
 	}
 }
 
+// TestBusErrorThenOutside: the audit tells an access that the fault refused from one that
+// goes nowhere, also when both happen.
+func TestBusErrorThenOutside(t *testing.T) {
+	g := newRig(t)
+	g.open()
+	g.d.SetFaults(func(f *Faults) { f.BusError = func(_ uint64, n int, write bool) bool { return write && n > 16 } })
+	g.w.inject(testFrame(90, 1))
+	g.step()
+	g.wantKinds()
+	g.d.SetFaults(func(f *Faults) { f.BusError = nil })
+	g.queue(true, testFrame(90, 1))
+	g.desc(g.txRing, 0)[1] = 0x10000 // beyond the address width
+	g.ring()
+	g.step()
+	g.wantKinds(DMAOutside)
+}
+
 // TestUnmapWhileRunning: one receive buffer, or a list, loses its mapping between two
 // frames (D62); the device is usable again after a reset with new memory.
 func TestUnmapWhileRunning(t *testing.T) {
