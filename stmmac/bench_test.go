@@ -58,7 +58,7 @@ func newForwardRig(b testing.TB, length, batch int, opts ...stmmac.Option) *forw
 	if r.pool, err = pagepool.New(r.dev, 4096, pagepool.WithBufSize(2048)); err != nil {
 		b.Fatal(err)
 	}
-	opts = append([]stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithPool(r.pool), stmmac.WithClock(clock),
+	opts = append([]stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithPool(r.pool), stmmac.WithClock(clock),
 		stmmac.WithPromiscuous()}, opts...)
 	if r.mac, err = stmmac.Open(b.Context(), r.dev, opts...); err != nil {
 		b.Fatal(err)

@@ -21,7 +21,7 @@ func openFake(t *testing.T, f *mmio.Fake, opts ...stmmac.Option) []mmio.Access {
 	t.Helper()
 	d := newFakeDevice(f)
 	opts = append([]stmmac.Option{
-		stmmac.WithGeneration(stmmac.GMAC4),
+		stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit),
 		stmmac.WithHardwareAddr([]byte{0x02, 0x11, 0x22, 0x33, 0x44, 0x55}),
 		stmmac.WithClock(&stepClock{}),
 		stmmac.WithNetIPAlign(0), // the same receive buffer size for every GOARCH

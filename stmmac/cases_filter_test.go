@@ -273,7 +273,7 @@ func TestFilterFull(t *testing.T) {
 	f.ReadOnly(0x0120, 0)
 	f.Set(0x0120, 7|7<<6|1<<14) // no hash table
 	d := newFakeDevice(f)
-	m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithClock(&stepClock{}), stmmac.WithHardwareAddr(ownMAC))
+	m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithClock(&stepClock{}), stmmac.WithHardwareAddr(ownMAC))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +435,7 @@ func TestQueuesRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := fakeGMAC4()
 			d := newFakeDevice(f)
-			_, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithClock(&stepClock{}),
+			_, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithClock(&stepClock{}),
 				stmmac.WithQueues(2, 2), stmmac.WithConfig(c.f))
 			mustFail(t, err, c.target, append(c.words, "open")...)
 			d.mustUnmap(t)
@@ -469,7 +469,7 @@ func TestSchedulers(t *testing.T) {
 func TestFilterGone(t *testing.T) {
 	f := fakeGMAC4()
 	d := newFakeDevice(f)
-	m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithClock(&stepClock{}), stmmac.WithHardwareAddr(ownMAC))
+	m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithClock(&stepClock{}), stmmac.WithHardwareAddr(ownMAC))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -397,7 +397,7 @@ func newDeviceHand(t *testing.T, n, bufSize int, opts ...stmmac.Option) *deviceH
 	f := newFakeDevice(fakeGMAC4())
 	h := &deviceHand{T: t, spy: newSpy(f), n: n}
 	var err error
-	h.mac, err = stmmac.Open(t.Context(), h.spy, append([]stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4),
+	h.mac, err = stmmac.Open(t.Context(), h.spy, append([]stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit),
 		stmmac.WithClock(&stepClock{}), stmmac.WithRings(n, n), stmmac.WithBufSize(bufSize), stmmac.WithNetIPAlign(0)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)

@@ -395,7 +395,7 @@ func openView(t *testing.T, n int, opts ...stmmac.Option) (*stmmac.MAC, *pagepoo
 		t.Fatal(err)
 	}
 	mac, err := stmmac.Open(t.Context(), dev, append([]stmmac.Option{
-		stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithPool(pool), stmmac.WithRings(n, n), stmmac.WithClock(&stepClock{}),
+		stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), noSelfTest, stmmac.WithPool(pool), stmmac.WithRings(n, n), stmmac.WithClock(&stepClock{}),
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)

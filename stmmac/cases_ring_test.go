@@ -318,7 +318,7 @@ func TestD21(t *testing.T) {
 				mem := make([]byte, n+128)
 				return mem[-uintptr(unsafe.Pointer(&mem[0]))&63:][:n+int(skew)]
 			}
-			m, err := stmmac.Open(t.Context(), s, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithClock(clock), stmmac.WithRings(8, 8))
+			m, err := stmmac.Open(t.Context(), s, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithClock(clock), stmmac.WithRings(8, 8))
 			if err == nil {
 				m.Close()
 				t.Fatalf("a list %d bytes beside an aligned address was taken", skew)
@@ -473,7 +473,7 @@ func TestD24(t *testing.T) {
 	}
 	defer d.Close()
 	for _, n := range [][2]int{{512, 1}, {1, 512}, {1, 1}, {512, 0}, {0, 512}, {512, -1}, {1025, 512}, {512, 1025}} {
-		_, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithRings(n[0], n[1]), stmmac.WithClock(sim.NewManualClock()))
+		_, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithRings(n[0], n[1]), stmmac.WithClock(sim.NewManualClock()))
 		mustFail(t, err, os.ErrInvalid, "ring")
 	}
 	r := newRig(t, rigConfig{sim: sim.Config{Faults: sim.Faults{SingleTxTwice: true}}, opts: []stmmac.Option{stmmac.WithRings(2, 2)}})

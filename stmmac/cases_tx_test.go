@@ -81,7 +81,7 @@ func TestD27(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithPool(pool), stmmac.WithRings(8, 8))
+			m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithPool(pool), stmmac.WithRings(8, 8))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -375,7 +375,7 @@ func TestD30(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opts := []stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithPool(pool), stmmac.WithRings(8, 8),
+		opts := []stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithPool(pool), stmmac.WithRings(8, 8),
 			stmmac.WithClock(clock)}
 		fail := errors.New("no mapping left")
 		calls, at := 0, 0

@@ -22,7 +22,7 @@ func Example() {
 	}
 	defer dev.Close()
 
-	mac, err := stmmac.Open(ctx, dev, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithPromiscuous())
+	mac, err := stmmac.Open(ctx, dev, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(stmmac.Link{Up: true, Speed: 1000, FullDuplex: true}), stmmac.WithPromiscuous())
 	if err != nil {
 		log.Fatal(err)
 	}

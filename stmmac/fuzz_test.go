@@ -25,7 +25,7 @@ func FuzzDescriptors(f *testing.F) {
 		const ring = 8
 		regs := fakeGMAC4()
 		d := newFakeDevice(regs)
-		opts := []stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithClock(&stepClock{}), stmmac.WithRings(ring, ring)}
+		opts := []stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithClock(&stepClock{}), stmmac.WithRings(ring, ring)}
 		if kind&1 != 0 {
 			opts = append(opts, stmmac.WithMTU(9000))
 		}

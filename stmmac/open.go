@@ -188,6 +188,7 @@ func (m *MAC) start(ctx context.Context, p Program) error {
 	if err = m.selfTest(ctx); err != nil {
 		return err
 	}
+	m.attachProgram()
 	if m.phy != nil {
 		// A link that is there already is there when Open returns.
 		if err = m.pollPHY(); err != nil {

@@ -21,7 +21,7 @@ func openOn(t *testing.T, f *mmio.Fake, opts ...stmmac.Option) (*stmmac.MAC, *fa
 	t.Helper()
 	d := newFakeDevice(f)
 	opts = append([]stmmac.Option{
-		stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName("fake"), stmmac.WithClock(&stepClock{}),
+		stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithName("fake"), stmmac.WithClock(&stepClock{}),
 	}, opts...)
 	m, err := stmmac.Open(t.Context(), d, opts...)
 	return m, d, err
@@ -109,7 +109,7 @@ func TestOpenMapFails(t *testing.T) {
 		f := fakeGMAC4()
 		d := newFakeDevice(f)
 		d.failMap = k
-		m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithQueues(2, 2), stmmac.WithClock(&stepClock{}))
+		m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithQueues(2, 2), stmmac.WithClock(&stepClock{}))
 		if err == nil {
 			if k < 5 {
 				t.Errorf("opened with %d mappings", k-1)
@@ -129,7 +129,7 @@ func TestOpenCanceled(t *testing.T) {
 	d := newFakeDevice(f)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := stmmac.Open(ctx, d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithClock(&stepClock{}))
+	_, err := stmmac.Open(ctx, d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithClock(&stepClock{}))
 	mustFail(t, err, context.Canceled, "reset")
 	d.mustUnmap(t)
 }
@@ -248,7 +248,7 @@ func TestReopen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 50 {
-		m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithQueues(2, 2), stmmac.WithRings(64, 64))
+		m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithQueues(2, 2), stmmac.WithRings(64, 64))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +313,7 @@ func TestHeapObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithPool(pool),
+		m, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithPool(pool),
 			stmmac.WithClock(clock), stmmac.WithQueues(queues, queues), stmmac.WithRings(ring, ring))
 		if err != nil {
 			t.Fatal(err)

@@ -203,7 +203,7 @@ func TestZeroCopy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName("b"), stmmac.WithPool(a.pool), stmmac.WithClock(clock))
+		b, err := stmmac.Open(t.Context(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithName("b"), stmmac.WithPool(a.pool), stmmac.WithClock(clock))
 		if err != nil {
 			t.Fatal(err)
 		}

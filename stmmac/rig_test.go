@@ -112,6 +112,13 @@ type rigConfig struct {
 	wrap    func(*sim.Device) stmmac.Device // stands between the MAC and the model
 }
 
+// gigabit is a fixed link.
+var gigabit = stmmac.Link{Up: true, Speed: 1000, FullDuplex: true}
+
+// noSelfTest is for tests that count what the model does: the frames of the
+// self-test would be among it.
+var noSelfTest = stmmac.WithConfig(func(c *stmmac.Config) { c.SelfTest = false })
+
 // newRig opens a MAC. When the test ends it closes it and fails if a buffer, a
 // mapping or the audit is not clean.
 func newRig(t *testing.T, c rigConfig) *rig {
@@ -138,7 +145,8 @@ func newRig(t *testing.T, c rigConfig) *rig {
 	r.opts = append([]stmmac.Option{
 		stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName("sim"), stmmac.WithPool(r.pool),
 		stmmac.WithClock(rigClock{r.clock, r.dev}), stmmac.WithPromiscuous(),
-		stmmac.WithHardwareAddr([]byte{2, 0, 0, 0, 0, 1}),
+		stmmac.WithHardwareAddr([]byte{2, 0, 0, 0, 0, 1}), stmmac.WithLink(gigabit),
+		noSelfTest,
 	}, c.opts...)
 	r.open()
 	t.Cleanup(r.finish)

@@ -16,9 +16,6 @@ func (m *MAC) makeQueues(p Program) {
 		owner := pool.Owner(fmt.Sprintf("%s rx%d", m.name(), i))
 		q := &RxQueue{waiter: newWaiter(m, i, core.EventRx), program: p}
 		q.ring = core.NewRxRing(m.mapping, owner, !m.cfg.StripFCS)
-		if p != nil {
-			q.ring.SetFilter(q.filter)
-		}
 		m.rx = append(m.rx, q)
 	}
 	for i := range m.cfg.TxQueues {
@@ -27,6 +24,22 @@ func (m *MAC) makeQueues(p Program) {
 		q.ring = core.NewTxRing(m.mapping, owner, m.cfg.KeepTx, q.fail)
 		q.shared = SharedTx{q: q, turn: make(chan struct{}, 1)}
 		m.tx = append(m.tx, q)
+	}
+}
+
+// attachProgram lets the program see the frames that are received from now on.
+func (m *MAC) attachProgram() {
+	if m.program == nil {
+		return
+	}
+	m.halt()
+	defer m.unhalt()
+	for _, q := range m.rx {
+		q.ring.SetFilter(q.filter)
+		q.ring.Resume()
+	}
+	for _, q := range m.tx {
+		q.ring.Resume()
 	}
 }
 

@@ -115,7 +115,7 @@ func (q *RxQueue) collectLost() {
 	q.full += uint64(full)
 }
 
-// forget sets the counts to 0. The ring is held.
+// forget frees what waits for Recv and sets the counts to 0. The ring is held.
 func (q *RxQueue) forget() {
 	q.ring.Forget()
 	q.lost.Lock()

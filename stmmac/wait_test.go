@@ -51,7 +51,7 @@ func newCable(t *testing.T, cfg sim.Config, vectors string, opts ...stmmac.Optio
 	}
 	for i, d := range c.dev {
 		o := []stmmac.Option{
-			stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName([]string{"a", "b"}[i]), stmmac.WithPool(c.pool), stmmac.WithPromiscuous(),
+			stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithName([]string{"a", "b"}[i]), stmmac.WithPool(c.pool), stmmac.WithPromiscuous(),
 		}
 		if vectors == "each" {
 			o = append(o, stmmac.WithConfig(func(c *stmmac.Config) { c.MSI = eachQueue(cfg.RxQueues, cfg.TxQueues) }))

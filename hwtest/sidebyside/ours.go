@@ -59,7 +59,7 @@ func openOurs() (_ loop, err error) {
 	if l.pool, err = pagepool.New(d, poolSize, pagepool.WithBufSize(bufferSize)); err != nil {
 		return nil, err
 	}
-	l.mac, err = stmmac.Open(context.Background(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName("fakemac"),
+	l.mac, err = stmmac.Open(context.Background(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(stmmac.Link{Up: true, Speed: 1000, FullDuplex: true}), stmmac.WithName("fakemac"),
 		stmmac.WithRings(ringSize, ringSize), stmmac.WithPool(l.pool), stmmac.WithClock(d),
 		stmmac.WithHardwareAddr([]byte{2, 0, 0, 0, 0, 1}))
 	return l, err

@@ -36,6 +36,8 @@
 //	bus=      width of the bus: 4, 8 or 16 bytes, default 8
 //	width=    width of bus addresses: 32, 40 or 48 bits, default 48
 //	version=  of the core: 4.00 to 5.30, default 5.20
+//	phy=      on (the default: a gigabit PHY whose partner negotiates) or none
+//	          (the link is fixed: 1000 Mbit/s full duplex)
 //	irq=      common (one interrupt vector for all, the default) or each (one
 //	          vector for each direction of each queue)
 //	profile=  strict (the default) or linux (see sim.Profile)

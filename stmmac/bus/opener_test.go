@@ -67,7 +67,7 @@ func TestSimErrors(t *testing.T) {
 		{"sim:gmac5", "location", os.ErrInvalid, "gmac4"},
 		{"sim:xgmac", "location", errors.ErrUnsupported, "gmac4"},
 		{"sim:gmac", "location", errors.ErrUnsupported, "gmac4"},
-		{"sim:gmac4,color=red", "color=red", os.ErrInvalid, "wire, in, out, fault, rxq, txq, rxfifo, txfifo, bus, width, version, irq, profile, audit"},
+		{"sim:gmac4,color=red", "color=red", os.ErrInvalid, "wire, in, out, fault, rxq, txq, rxfifo, txfifo, bus, width, version, phy, irq, profile, audit"},
 		{"sim:gmac4,inline=1", "inline=1", os.ErrInvalid, "no key"},
 		{"sim:gmac4,wire=vde", "wire=vde", os.ErrInvalid, "none of gen[:NAME], pair:NAME, pcap, tap:NAME and null"},
 		{"sim:gmac4,wire=tap", "wire=tap", os.ErrInvalid, "name"},

@@ -21,6 +21,10 @@ const pairCapacity = 512
 // address does not say: the most that there can be, so that it never limits.
 const simQueues = 8
 
+// simCSRClock is the clock of the registers of a simulated MAC in Hz, that of
+// many boards.
+const simCSRClock = 125_000_000
+
 // simSpec is what an address of the scheme sim says.
 type simSpec struct {
 	cfg     sim.Config
@@ -70,6 +74,10 @@ func simKeys() []simKey {
 		{"bus", number(func(s *simSpec) *int { return &s.cfg.BusBytes })},
 		{"width", number(func(s *simSpec) *int { return &s.cfg.AddrWidth })},
 		{"version", (*simSpec).setVersion},
+		{"phy", func(s *simSpec, v string) (err error) {
+			s.cfg.NoPHY, err = choice(v, "on", "none")
+			return err
+		}},
 		{"irq", func(s *simSpec, v string) (err error) {
 			s.each, err = choice(v, "common", "each")
 			return err
@@ -143,7 +151,7 @@ func parseSim(a Address) (*simSpec, error) {
 	case g != stmmac.GMAC4:
 		return fail("location", fmt.Errorf("there is no model of %s, only of gmac4: %w", a.Location, errors.ErrUnsupported))
 	}
-	s := &simSpec{wire: "null", cfg: sim.Config{RxQueues: simQueues, TxQueues: simQueues}}
+	s := &simSpec{wire: "null", cfg: sim.Config{RxQueues: simQueues, TxQueues: simQueues, CSRClock: simCSRClock}}
 	keys := simKeys()
 next:
 	for _, p := range a.Params {
@@ -209,7 +217,10 @@ func (o *Opener) plug(h *Handle, s *simSpec) error {
 	h.closers = slices.Insert(h.closers, 0, dev.Close)
 	h.Device, h.Sim = dev, dev
 	name := h.Address.String()
-	h.Options = []stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName(name)}
+	h.Options = []stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName(name), stmmac.WithCSRClock(s.cfg.CSRClock)}
+	if s.cfg.NoPHY {
+		h.Options = append(h.Options, stmmac.WithLink(stmmac.Link{Up: true, Speed: 1000, FullDuplex: true}))
+	}
 	if s.each {
 		h.Options = append(h.Options, stmmac.WithConfig(func(c *stmmac.Config) {
 			rx, tx := sim.Vectors(s.cfg.RxQueues, s.cfg.TxQueues)

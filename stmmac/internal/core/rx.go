@@ -612,8 +612,12 @@ func (r *RxRing) Release() {
 	r.backlog = nil
 }
 
-// Forget sets the counts to 0. The ring is held.
-func (r *RxRing) Forget() { r.c = rxCounters{} }
+// Forget frees the frames that wait for Recv in an empty ring, and sets the counts
+// to 0. The ring is held.
+func (r *RxRing) Forget() {
+	r.Release()
+	r.c = rxCounters{}
+}
 
 // Stuck says whether the device has all that it needs to receive into this ring
 // and, by the state of the ring, has received nothing since the call before; mark

@@ -659,8 +659,12 @@ func (r *TxRing) Release() {
 // Resume lets calls into a held ring again.
 func (r *TxRing) Resume() { r.leave() }
 
-// Forget sets the counts to 0. The ring is held.
-func (r *TxRing) Forget() { r.c = txCounters{} }
+// Forget frees the frames that wait for Reap in an empty ring, and sets the counts
+// to 0. The ring is held.
+func (r *TxRing) Forget() {
+	r.Release()
+	r.c = txCounters{}
+}
 
 // Idle says that the device has finished all frames.
 func (r *TxRing) Idle() bool {
