@@ -179,7 +179,7 @@ func TestCloseUnderTraffic(t *testing.T) {
 }
 
 // echoRequest is an ICMP echo request from addr4[1], whose station has the address
-// 02:…:02, to addr4[0].
+// 02:…:02, to addr4[0], padded to the least length of a frame.
 func echoRequest(payload int) []byte {
 	const l4 = header.EthernetMinimumSize + header.IPv4MinimumSize
 	f := make([]byte, l4+header.ICMPv4MinimumSize+payload)
@@ -195,7 +195,7 @@ func echoRequest(payload int) []byte {
 	icmp := header.ICMPv4(f[l4:])
 	icmp.SetType(header.ICMPv4Echo)
 	icmp.SetChecksum(header.ICMPv4Checksum(icmp, 0))
-	return f
+	return append(f, make([]byte, max(0, 60-len(f)))...)
 }
 
 // TestRemoveNIC removes the NIC from a stack, or destroys the stack, while echo

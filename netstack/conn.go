@@ -242,7 +242,8 @@ func (c *udpConn) Read(b []byte) (int, error) {
 }
 
 // ReadFrom implements [net.PacketConn]. The rest of a datagram that is longer than
-// b is lost.
+// b is lost. An ICMP error for what a connected socket has sent is returned by the
+// next call; it does not wake one that waits.
 func (c *udpConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	if err := c.gone("read"); err != nil {
 		return 0, nil, err

@@ -78,7 +78,12 @@ func (a socketAddr) protocol() tcpip.NetworkProtocolNumber {
 func (a socketAddr) full() tcpip.FullAddress {
 	f := tcpip.FullAddress{Port: a.port}
 	if a.addr.IsValid() && !a.addr.IsUnspecified() {
-		f.NIC, f.Addr = nicID, address(a.addr)
+		f.Addr = address(a.addr)
+	}
+	if a.addr.Is6() && a.addr.IsLinkLocalUnicast() {
+		// Of any other, and with IPv4 of all, gVisor would not look whether the
+		// address is the stack's.
+		f.NIC = nicID
 	}
 	return f
 }
