@@ -40,6 +40,8 @@ var allowed = map[string][]string{
 	"stmmac/sim":                    {"mmio", "barrier", "pagepool", "golang.org/x/sys/...", "stmmac/internal/regs/...", "stmmac/internal/core"},
 	"stmmac/bus":                    {"stmmac", "stmmac/sim"},
 	"netstack":                      {"stmmac", "pagepool", "github.com/rs/zerolog", "gvisor.dev/gvisor/..."},
+	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
+	"examples/echo":                 {"stmmac", "stmmac/bus", "stmmac/sim", "netstack", "pagepool", "github.com/rs/zerolog"},
 	"examples/forwarder":            {"stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "github.com/rs/zerolog", "golang.org/x/sys/..."},
 }
 

@@ -4,6 +4,7 @@
 //	forwarder                       two simulated MACs with a traffic generator, 10 s
 //	forwarder -a ADDR -b ADDR       other devices, see package stmmac/bus
 //	forwarder -mtu 9000 -a sim:gmac4,wire=pcap,in=A.pcap -b sim:gmac4,wire=pcap,out=B.pcap
+//	forwarder -duration 0 -a sim:gmac4,wire=tap:tap0 -b sim:gmac4,wire=tap:tap1
 //
 // It prints a line a second and a table at the end. With the generator, each
 // frame has to come out at the other side, once, unchanged and in order. The

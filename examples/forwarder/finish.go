@@ -84,6 +84,10 @@ func (f *forwarder) watch(ctx context.Context, lines *liveLines, failed <-chan e
 			return nil
 		case err := <-failed:
 			return err
+		case <-f.side[0].gone():
+			return f.side[0].wireError()
+		case <-f.side[1].gone():
+			return f.side[1].wireError()
 		case <-second.C:
 			lines.print()
 		case <-look.C:
@@ -185,11 +189,36 @@ func (f *forwarder) settled(d int) bool {
 	got, sent := f.got(d), f.sent(d)
 	delivered := in.RxFrames + in.RxErrors
 	out := to.Sim.Stats()
-	return (from.Pcap == nil || from.Input() == delivered+in.RxFiltered+in.RxDropped+in.RxOverflow+in.RxMissed) &&
+	n, known := taken(from)
+	return (!known || n == delivered+in.RxFiltered+in.RxDropped+in.RxOverflow+in.RxMissed) &&
 		delivered == got.packets+got.drops &&
 		got.packets == sent.packets+f.workerDrops(d) &&
 		sent.packets <= out.TxFrames+out.TxErrors
 }
 
+// taken is how many frames a MAC has taken from its wire, if that is known.
+func taken(h *bus.Handle) (n uint64, known bool) {
+	switch {
+	case h.Pcap != nil:
+		return h.Input(), true
+	case h.TAP != nil && h.Injector == nil:
+		return h.TAP.Stats().RxFrames, true
+	}
+	return 0, false
+}
+
 // stoppable says whether StopInput stops what arrives at a side.
-func stoppable(s *side) bool { return s.handle.Loop != nil || s.handle.Pcap != nil }
+func stoppable(s *side) bool {
+	return s.handle.Loop != nil || s.handle.Pcap != nil || s.handle.TAP != nil
+}
+
+// gone is closed when the TAP interface of a side is deleted. It blocks for ever
+// for other wires.
+func (s *side) gone() <-chan struct{} {
+	if s.handle.TAP == nil {
+		return nil
+	}
+	return s.handle.TAP.Done()
+}
+
+func (s *side) wireError() error { return s.fail("forward", s.handle.TAP.Err()) }

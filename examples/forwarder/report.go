@@ -94,6 +94,14 @@ func (f *forwarder) drops(d int) map[string]uint64 {
 			add("mac_no_buffer", s.Missed)
 		}
 	}
+	if tap := f.side[d].handle.TAP; tap != nil {
+		add("wire_too_long", tap.Stats().RxTooLong)
+	}
+	if tap := f.side[1-d].handle.TAP; tap != nil {
+		s := tap.Stats()
+		add("wire_refused", s.TxRefused) // the interface is down, for example
+		add("wire_bad_fcs", s.TxBadFCS)
+	}
 	return all
 }
 

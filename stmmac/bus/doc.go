@@ -8,6 +8,7 @@
 //
 //	sim:gmac4,wire=gen:loop
 //	sim:gmac4,wire=pcap,in=a.pcap,out=b.pcap
+//	sim:gmac4,wire=tap:tap0
 //
 // Neither a location nor a value can hold a comma. What schemes there are is a
 // value, an [Opener]: [NewOpener] knows sim:, and others are added to
@@ -22,6 +23,9 @@
 //	                     sim.NewLoop and Opener.Loop)
 //	          pair:NAME  a cable to the other address of this NAME
 //	          pcap       plays the file in= and records to the file out=
+//	          tap:NAME   the TAP interface NAME of the Linux kernel, in the
+//	                     network namespace of the thread that opens the address
+//	                     (see sim.NewTAP)
 //	in= out=  capture files of wire=pcap, at least one of them
 //	fault=    rates of faults on the way from the wire to the MAC, joined by
 //	          plus signs: drop=1e-4+dup=1e-3+seed=7; the faults are drop, crc,

@@ -23,6 +23,7 @@ type Handle struct {
 	Sim      *sim.Device
 	Loop     *sim.LoopWire // with wire=gen
 	Pcap     *sim.PcapWire // with wire=pcap
+	TAP      *sim.TAPWire  // with wire=tap
 	Injector *sim.Injector // with fault=
 
 	source   *source
@@ -50,7 +51,7 @@ func (h *Handle) Input() uint64 {
 	return h.source.taken.Load()
 }
 
-// StopInput keeps frames of wire=gen and wire=pcap from arriving, for good.
+// StopInput keeps frames of wire=gen, wire=pcap and wire=tap from arriving, for good.
 // Those that the MAC sends still go where they went.
 func (h *Handle) StopInput() {
 	if h.Loop != nil {
@@ -58,6 +59,9 @@ func (h *Handle) StopInput() {
 	}
 	if h.source != nil {
 		h.source.stop.Store(true)
+	}
+	if h.TAP != nil {
+		h.TAP.Stop()
 	}
 }
 

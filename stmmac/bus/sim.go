@@ -25,7 +25,7 @@ const simQueues = 8
 type simSpec struct {
 	cfg     sim.Config
 	wire    string
-	name    string // of the wire, for those that two share
+	name    string // of the wire, for those that two share, or of the interface
 	in, out string // files
 	faults  sim.FaultRates
 	each    bool // an interrupt vector for each queue
@@ -100,12 +100,12 @@ func (s *simSpec) setWire(v string) error {
 	kind, name, named := strings.Cut(v, ":")
 	switch {
 	case kind == "gen" && (!named || name != ""):
-	case kind == "pair" && name != "":
-	case kind == "pair", kind == "gen":
+	case (kind == "pair" || kind == "tap") && name != "":
+	case kind == "pair", kind == "gen", kind == "tap":
 		return invalid("the name of the wire is missing, as in %s:x", kind)
 	case (kind == "pcap" || kind == "null") && !named:
 	default:
-		return invalid("none of gen[:NAME], pair:NAME, pcap and null")
+		return invalid("none of gen[:NAME], pair:NAME, pcap, tap:NAME and null")
 	}
 	s.wire, s.name = kind, name
 	return nil
@@ -225,6 +225,8 @@ func (o *Opener) wire(h *Handle, s *simSpec) (sim.Wire, error) {
 	switch s.wire {
 	case "pcap":
 		return o.pcap(h, s)
+	case "tap":
+		return plugTAP(h, s)
 	case "null":
 		return nullWire{}, nil
 	}

@@ -1,0 +1,101 @@
+package netns
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// txQueueLen is more frames than the largest window of TCP (tcp_wmem, 4 to 6 MiB)
+// has segments.
+const txQueueLen = 10000
+
+// ifInfo is struct ifinfomsg of rtnetlink(7).
+func ifInfo(index int, flags, change uint32) []byte {
+	b := make([]byte, 4, unix.SizeofIfInfomsg)
+	b = native.AppendUint32(b, uint32(index))
+	b = native.AppendUint32(b, flags)
+	return native.AppendUint32(b, change)
+}
+
+// indexOf is the number of an interface in the namespace of this thread.
+func indexOf(name string) (int, error) {
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		return 0, err
+	}
+	return i.Index, nil
+}
+
+func setUp(name string, mtu int) error {
+	index, err := indexOf(name)
+	if err != nil {
+		return err
+	}
+	if mtu < 0 || mtu > math.MaxInt32 {
+		return fmt.Errorf("MTU %d: %w", mtu, os.ErrInvalid)
+	}
+	m := newRequest(unix.RTM_NEWLINK, 0, ifInfo(index, unix.IFF_UP, unix.IFF_UP))
+	m.uint32(unix.IFLA_TXQLEN, txQueueLen)
+	if mtu > 0 {
+		m.uint32(unix.IFLA_MTU, uint32(mtu))
+	}
+	return m.do()
+}
+
+func setDown(name string) error {
+	index, err := indexOf(name)
+	if err != nil {
+		return err
+	}
+	return newRequest(unix.RTM_NEWLINK, 0, ifInfo(index, 0, unix.IFF_UP)).do()
+}
+
+func deleteLink(name string) error {
+	index, err := indexOf(name)
+	if err != nil {
+		return err
+	}
+	return newRequest(unix.RTM_DELLINK, 0, ifInfo(index, 0, 0)).do()
+}
+
+func family(a netip.Addr) byte {
+	if a.Is4() {
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
+}
+
+func addAddr(name string, p netip.Prefix) error {
+	index, err := indexOf(name)
+	if err != nil {
+		return err
+	}
+	if !p.IsValid() {
+		return fmt.Errorf("no address: %w", os.ErrInvalid)
+	}
+	a := p.Addr()
+	head := native.AppendUint32([]byte{family(a), byte(p.Bits()), 0, unix.RT_SCOPE_UNIVERSE}, uint32(index))
+	m := newRequest(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL, head)
+	m.attr(unix.IFA_LOCAL, a.AsSlice())
+	m.attr(unix.IFA_ADDRESS, a.AsSlice())
+	m.uint32(unix.IFA_FLAGS, unix.IFA_F_NODAD)
+	return m.do()
+}
+
+func addRoute(dst netip.Prefix, via netip.Addr) error {
+	if !dst.IsValid() || !via.IsValid() || dst.Addr().Is4() != via.Is4() {
+		return fmt.Errorf("not two of one kind of address: %w", os.ErrInvalid)
+	}
+	head := []byte{family(via), byte(dst.Bits()), 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_STATIC, unix.RT_SCOPE_UNIVERSE, unix.RTN_UNICAST, 0, 0, 0, 0}
+	m := newRequest(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, head)
+	if dst.Bits() > 0 {
+		m.attr(unix.RTA_DST, dst.Masked().Addr().AsSlice())
+	}
+	m.attr(unix.RTA_GATEWAY, via.AsSlice())
+	return m.do()
+}

@@ -1,0 +1,39 @@
+//go:build !linux
+
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+var errOther = fmt.Errorf("netns: network namespaces are of Linux: %w", errors.ErrUnsupported)
+
+// New makes a namespace; only Linux has them.
+func New() (*NS, error) { return nil, errOther }
+
+// Do runs f in the namespace.
+func (n *NS) Do(func() error) error { return errOther }
+
+func setUp(string, int) error                 { return errOther }
+func setDown(string) error                    { return errOther }
+func deleteLink(string) error                 { return errOther }
+func addAddr(string, netip.Prefix) error      { return errOther }
+func addRoute(netip.Prefix, netip.Addr) error { return errOther }
+func resources() (fds, namespaces int)        { return 0, 0 }
+
+// Ether is an interface as a program sees it that sends and receives frames.
+type Ether struct{}
+
+// OpenEther opens the interface name.
+func (n *NS) OpenEther(string) (*Ether, error) { return nil, errOther }
+
+// Send sends a frame.
+func (e *Ether) Send([]byte) error { return errOther }
+
+// Recv waits for a frame.
+func (e *Ether) Recv([]byte) ([]byte, error) { return nil, errOther }
+
+// Close ends Recv.
+func (e *Ether) Close() error { return errOther }
