@@ -54,6 +54,7 @@ type Endpoint struct {
 	stalled  atomic.Bool   // a wait ended without progress, and nothing was sent since
 
 	failure atomic.Pointer[error]
+	failed  chan struct{} // closed when there is one
 	c       counters
 }
 
@@ -74,7 +75,7 @@ func NewEndpoint(n NIC, opts ...Option) (*Endpoint, error) {
 	e := &Endpoint{
 		nic: n, rx: n.Rx(0), tx: n.Tx(0).Shared(), pool: n.Pool(),
 		after: wallAfterFunc, sendable: true,
-		turn: make(chan struct{}, 1), freed: make(chan struct{}, 1),
+		turn: make(chan struct{}, 1), freed: make(chan struct{}, 1), failed: make(chan struct{}),
 	}
 	e.waits, e.endWaits = context.WithCancelCause(context.Background())
 	e.limit.Store(math.MaxUint32)
@@ -226,6 +227,9 @@ func (e *Endpoint) Close() {
 	}
 }
 
+// Failed is closed when Err has something to say.
+func (e *Endpoint) Failed() <-chan struct{} { return e.failed }
+
 // Err says why receiving ended although nobody stopped it, or nil: the MAC was
 // closed or failed.
 func (e *Endpoint) Err() error {
@@ -238,6 +242,7 @@ func (e *Endpoint) Err() error {
 // fail notes why receiving ended.
 func (e *Endpoint) fail(err error) {
 	if e.failure.CompareAndSwap(nil, &err) {
+		close(e.failed)
 		e.log.Error().Err(err).Msg("receiving has ended")
 	}
 }
