@@ -163,7 +163,7 @@ func TestMalformed(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	seeds := talk(t)
-	const frames = 5000
+	const frames = 3000
 	for range frames {
 		f := mangle(r, seeds[r.IntN(len(seeds))])
 		eventually(t, "the cable takes a frame", func() bool {
@@ -198,8 +198,7 @@ func talk(t *testing.T) (frames [][]byte) {
 	near, far := sim.NewPair(512)
 	a := newStation(t, &tap{Wire: near, keep: &frames}, 1, stationConfig{})
 	b := newStation(t, far, 2, stationConfig{})
-	a.up(t, Config{Addresses: prefixes(addr4[0]+"/24", addr6[0]+"/64")})
-	b.up(t, Config{Addresses: prefixes(addr4[1]+"/24", addr6[1]+"/64")})
+	up6(t, a, b)
 	pc, err := a.net.ListenPacket("udp", ":7")
 	if err != nil {
 		t.Fatal(err)

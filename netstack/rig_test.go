@@ -174,10 +174,17 @@ func newNets(t *testing.T, c stationConfig) (a, b *station) {
 func newNets6(t *testing.T, c stationConfig) (a, b *station) {
 	t.Helper()
 	a, b = newStations(t, c)
-	// At once: each looks for a second whether its address is in use.
+	up6(t, a, b)
+	return a, b
+}
+
+// up6 brings stations up with addresses of both families, at once: each looks for
+// a second whether its address is in use.
+func up6(t *testing.T, stations ...*station) {
+	t.Helper()
 	var wg sync.WaitGroup
-	errs := make([]error, 2)
-	for i, s := range []*station{a, b} {
+	errs := make([]error, len(stations))
+	for i, s := range stations {
 		wg.Go(func() {
 			s.net, errs[i] = Up(t.Context(), s.mac, Config{Addresses: prefixes(addr4[i]+"/24", addr6[i]+"/64")})
 		})
@@ -186,7 +193,6 @@ func newNets6(t *testing.T, c stationConfig) (a, b *station) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	return a, b
 }
 
 // settled checks that all buffers are back that only the traffic had.

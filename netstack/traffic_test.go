@@ -11,8 +11,8 @@ import (
 )
 
 // TestTCP moves bytes both ways at once, with rings, buffers and packets of all
-// sizes. Neither the endpoints nor the stacks may lose a packet: the wire does
-// not.
+// sizes. With few of them the MAC has no room for all that arrives, as on any wire,
+// and TCP sends again; the endpoint drops nothing.
 func TestTCP(t *testing.T) {
 	const mb = 1 << 20
 	for _, tc := range []struct {
@@ -23,11 +23,11 @@ func TestTCP(t *testing.T) {
 		{"plain", stationConfig{}, 12 * mb},
 		{"jumbo", stationConfig{mtu: 9000}, 12 * mb},
 		{"jumbo in one buffer", stationConfig{mtu: 9000, bufSize: 10 << 10, bufs: 1200}, 8 * mb},
-		{"ring of 8", stationConfig{ring: 8}, 1 * mb},
-		{"ring of 2", stationConfig{ring: 2}, 64 << 10},
-		{"small buffers", stationConfig{bufSize: 256, ring: 128}, 1 * mb},
-		{"MTU 68", stationConfig{mtu: 68}, 64 << 10},
-		{"few buffers", stationConfig{bufs: 16, ring: 8}, 1 * mb},
+		{"ring of 8", stationConfig{ring: 8}, 128 << 10},
+		{"ring of 2", stationConfig{ring: 2}, 32 << 10},
+		{"small buffers", stationConfig{bufSize: 256, ring: 128}, 128 << 10},
+		{"MTU 68", stationConfig{mtu: 68}, 16 << 10},
+		{"few buffers", stationConfig{bufs: 16, ring: 8}, 128 << 10},
 		{"frames handed back", stationConfig{opts: []stmmac.Option{stmmac.WithTxCompletions()}}, 1 * mb},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -37,11 +37,16 @@ func TestTCP(t *testing.T) {
 			ca.Close()
 			cb.Close()
 			for _, s := range []*station{a, b} {
-				st := s.net.Endpoint().Stats()
+				ep := s.net.Endpoint()
+				eventually(t, "all is delivered", func() bool {
+					st := ep.Stats()
+					return st.RxDelivered == st.RxPackets
+				})
+				st := ep.Stats()
 				if st.Dropped() != 0 {
 					t.Errorf("%+v", st)
 				}
-				if st.TxBytes < uint64(tc.bytes) || st.RxBytes < uint64(tc.bytes) || st.RxDelivered != st.RxPackets {
+				if st.TxBytes < uint64(tc.bytes) || st.RxBytes < uint64(tc.bytes) {
 					t.Errorf("%+v", st)
 				}
 				s.settled(t)
