@@ -49,6 +49,7 @@ type Endpoint struct {
 	sendable bool // guarded by senders
 	waits    context.Context
 	endWaits context.CancelCauseFunc
+	batches  sync.Pool     // of *[txBatch]*pagepool.Buf
 	turn     chan struct{} // holds one token: whoever has it waits for buffers
 	freed    chan struct{} // the pool's answer to who has the token
 	stalled  atomic.Bool   // a wait ended without progress, and nothing was sent since
@@ -77,6 +78,7 @@ func NewEndpoint(n NIC, opts ...Option) (*Endpoint, error) {
 		after: wallAfterFunc, sendable: true,
 		turn: make(chan struct{}, 1), freed: make(chan struct{}, 1), failed: make(chan struct{}),
 	}
+	e.batches.New = func() any { return new([txBatch]*pagepool.Buf) }
 	e.waits, e.endWaits = context.WithCancelCause(context.Background())
 	e.limit.Store(math.MaxUint32)
 	for _, o := range opts {

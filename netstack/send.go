@@ -51,7 +51,8 @@ func (e *Endpoint) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) 
 	if !e.sendable {
 		return 0, e.dropped(len(all), &tcpip.ErrClosedForSend{})
 	}
-	var bufs [txBatch]*pagepool.Buf
+	bufs := e.batches.Get().(*[txBatch]*pagepool.Buf)
+	defer e.batches.Put(bufs)
 	var last tcpip.Error
 	sent := 0
 	for len(all) > 0 {

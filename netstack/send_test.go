@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -340,5 +341,29 @@ func TestDeviceGone(t *testing.T) {
 	_ = conn.SetDeadline(time.Now())
 	if _, err := conn.Read(nil); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSendAllocates nothing while there is room.
+func TestSendAllocates(t *testing.T) {
+	near, far := sim.NewPair(4) // its slots have grown after a few frames
+	s := newStation(t, near, 1, stationConfig{})
+	ep, err := NewEndpoint(s.mac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ep.Close()
+	var list stack.PacketBufferList
+	list.PushBack(packet(1000))
+	defer list.Reset()
+	if n := testing.AllocsPerRun(1000, func() {
+		if sent, err := ep.WritePackets(list); sent != 1 || err != nil {
+			t.Errorf("%d sent, %v", sent, err)
+		}
+		for drain(far) == 0 {
+			runtime.Gosched()
+		}
+	}); n > 0.5 { // the collector and the race detector may empty the pool of batches
+		t.Errorf("%v allocations a packet", n)
 	}
 }
