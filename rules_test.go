@@ -41,7 +41,9 @@ var allowed = map[string][]string{
 	"stmmac/internal/gmac4":         {"mmio", "barrier", "pagepool", "stmmac/internal/core", "stmmac/internal/regs/..."},
 	"stmmac/sim":                    {"mmio", "barrier", "pagepool", "golang.org/x/sys/...", "stmmac/internal/regs/...", "stmmac/internal/core"},
 	"stmmac/bus":                    {"stmmac", "stmmac/sim"},
+	"netstack":                      {"stmmac", "pagepool", "github.com/rs/zerolog", "gvisor.dev/gvisor/..."},
 	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
+	"examples/echo":                 {"stmmac", "stmmac/bus", "stmmac/sim", "netstack", "pagepool", "github.com/rs/zerolog"},
 	"examples/forwarder":            {"stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "github.com/rs/zerolog", "golang.org/x/sys/..."},
 }
 
@@ -117,12 +119,44 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestNoGVisor holds that who imports no netstack links no gVisor: its API changes
+// often, and it is larger than all else together.
+func TestNoGVisor(t *testing.T) {
+	const gvisor = "gvisor.dev/"
+	var free []string
+	for name, imports := range allowed {
+		if name != "netstack" && !slices.Contains(imports, "netstack") {
+			free = append(free, "./"+name)
+		}
+	}
+	for _, p := range deps(t, free...) {
+		if strings.HasPrefix(p, gvisor) {
+			t.Errorf("one of %v depends on %s", free, p)
+		}
+	}
+	if !slices.ContainsFunc(deps(t, "./netstack"), func(p string) bool { return strings.HasPrefix(p, gvisor) }) {
+		t.Error("netstack does not depend on gVisor: the list is not that of dependencies")
+	}
+}
+
+// deps lists what packages depend on.
+func deps(t *testing.T, packages ...string) []string {
+	t.Helper()
+	out, err := exec.Command("go", append([]string{"list", "-deps"}, packages...)...).Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("the go command is not in PATH: ", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(out))
+}
+
 // TestAPI compares the exported declarations of the packages that users import
 // with api.golden, so that a change of the API is a change of that file.
 // internal/core is in it because stmmac shows its types by alias.
 func TestAPI(t *testing.T) {
 	var b bytes.Buffer
-	for _, dir := range []string{"barrier", "mmio", "pagepool", "stmmac", "stmmac/internal/core", "stmmac/sim", "stmmac/bus"} {
+	for _, dir := range []string{"barrier", "mmio", "pagepool", "stmmac", "stmmac/internal/core", "stmmac/sim", "stmmac/bus", "netstack"} {
 		if err := exported(&b, dir); err != nil {
 			t.Fatal(err)
 		}
