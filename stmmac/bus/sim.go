@@ -175,6 +175,11 @@ next:
 	case s.wire != "pcap" && files:
 		return fail("wire="+s.wire, invalid("in= and out= are of wire=pcap"))
 	}
+	if s.wire != "pair" && !s.cfg.NoPHY {
+		// A file, a generator or a network interface obeys no pause frames: what
+		// answers there for it must not negotiate them.
+		s.cfg.PHY = &sim.PHYConfig{Address: 1, Partner: sim.Partner{Modes: sim.AllModes &^ (sim.ModePause | sim.ModeAsymPause)}}
+	}
 	if s.each {
 		s.cfg.NumInterrupts = 1 + s.cfg.RxQueues + s.cfg.TxQueues
 	}
