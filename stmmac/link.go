@@ -152,7 +152,11 @@ func (m *MAC) withPHY(f func(*phy.PHY) error) error {
 func (m *MAC) applyLink(l Link, anew bool) error {
 	old := m.link
 	m.link = l
-	if err := m.setLink(); err != nil {
+	program := m.setLink
+	if m.needsOneTx(l) != m.oneTx.Load() {
+		program = func() error { return m.rebuild(m.life, "change duplex", true, nil) }
+	}
+	if err := program(); err != nil {
 		m.link = old
 		return err
 	}

@@ -31,6 +31,7 @@ type MAC struct {
 	tx      []*TxQueue
 	program Program
 
+	oneTx     atomic.Bool // all frames leave by transmit queue 0
 	registers registers
 	monitor   monitor
 	running   bool // the DMA may access memory

@@ -111,6 +111,9 @@ func validate(o *options) error {
 	if a := o.HardwareAddr; a != nil && !core.IsUnicast(a) {
 		return fmt.Errorf("hardware address %v is no unicast address of six bytes: %w", a, os.ErrInvalid)
 	}
+	if err := checkCoalesce(&o.Coalesce); err != nil {
+		return err
+	}
 	if r := &o.Recovery; r.Limit < 0 || r.Window < 0 || r.Stall < 0 {
 		return fmt.Errorf("recovery %+v has a negative value: %w", *r, os.ErrInvalid)
 	}
@@ -184,6 +187,15 @@ func (m *MAC) start(ctx context.Context, p Program) error {
 	}
 	if err = m.bringUp(); err != nil {
 		return err
+	}
+	if m.cfg.Coalesce.RxTime > 0 {
+		m.halt()
+		_, err = m.coalesce(m.cfg.Coalesce)
+		m.resume()
+		m.unhalt()
+		if err != nil {
+			return err
+		}
 	}
 	if err = m.selfTest(ctx); err != nil {
 		return err

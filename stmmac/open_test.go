@@ -71,7 +71,6 @@ func TestOpenRefuses(t *testing.T) {
 		{"short address", nil, []stmmac.Option{stmmac.WithHardwareAddr(net.HardwareAddr{2, 0})}, os.ErrInvalid, nil},
 		{"speed 40", nil, []stmmac.Option{stmmac.WithLink(stmmac.Link{Up: true, Speed: 40, FullDuplex: true})}, errors.ErrUnsupported, []string{"40 Mbit/s"}},
 		{"half duplex gigabit", nil, []stmmac.Option{stmmac.WithLink(stmmac.Link{Up: true, Speed: 1000})}, errors.ErrUnsupported, []string{"half duplex"}},
-		{"half duplex, two queues", nil, []stmmac.Option{stmmac.WithLink(stmmac.Link{Up: true, Speed: 100}), stmmac.WithQueues(1, 2)}, errors.ErrUnsupported, nil},
 		{"region that is not there", nil, config(func(c *stmmac.Config) { c.RegionNo = 3 }), os.ErrNotExist, []string{"region 3"}},
 		{"offset behind the region", nil, config(func(c *stmmac.Config) { c.CSROffset = 0x1800 }), os.ErrInvalid, []string{"0x1800"}},
 		{"offset that is no register", nil, config(func(c *stmmac.Config) { c.CSROffset = 0x41 }), os.ErrInvalid, nil},

@@ -118,6 +118,9 @@ func WithProgram(p Program) Option { return func(o *options) { o.program = p } }
 // back by [TxQueue.Reap].
 func WithTxCompletions() Option { return func(o *options) { o.KeepTx = true } }
 
+// WithCoalesce says how events share interrupts.
+func WithCoalesce(c Coalesce) Option { return func(o *options) { o.Coalesce = c } }
+
 // WithRecovery says what becomes of the MAC after a fault. The default is that it
 // is rebuilt four times within ten seconds, and the fifth fault takes it down.
 func WithRecovery(r Recovery) Option { return func(o *options) { o.Recovery = r } }

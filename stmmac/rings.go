@@ -21,7 +21,7 @@ func (m *MAC) makeQueues(p Program) {
 	for i := range m.cfg.TxQueues {
 		owner := pool.Owner(fmt.Sprintf("%s tx%d", m.name(), i))
 		q := &TxQueue{waiter: newWaiter(m, i, core.EventTx)}
-		q.ring = core.NewTxRing(m.mapping, owner, m.cfg.KeepTx, q.fail)
+		q.ring = core.NewTxRing(m.mapping, owner, m.cfg.KeepTx, q.fail, q.away)
 		q.shared = SharedTx{q: q, turn: make(chan struct{}, 1)}
 		m.tx = append(m.tx, q)
 	}
@@ -36,22 +36,25 @@ func (m *MAC) attachProgram() {
 	defer m.unhalt()
 	for _, q := range m.rx {
 		q.ring.SetFilter(q.filter)
-		q.ring.Resume()
 	}
-	for _, q := range m.tx {
-		q.ring.Resume()
-	}
+	m.resume()
 }
 
 // bringUp programs a MAC that was reset and whose rings are held and empty, and
 // starts it and them, all by the configuration as it is now.
 func (m *MAC) bringUp() error {
+	m.coalesceRings(m.cfg.Coalesce)
 	s := core.Setup{Addr: m.addr, VectorEach: m.cfg.MSI != nil && m.dev.NumInterrupts() > 0}
 	if err := m.fillRings(&s); err != nil {
 		return err
 	}
 	if err := m.hw.Setup(s); err != nil {
 		return err
+	}
+	one := m.needsOneTx(m.link)
+	m.oneTx.Store(one)
+	if one {
+		m.hw.DivideTxFIFO(1)
 	}
 	m.running = true
 	m.hw.Start()
@@ -64,14 +67,26 @@ func (m *MAC) bringUp() error {
 	if err := m.setLink(); err != nil {
 		return err
 	}
+	m.resume()
+	return nil
+}
+
+// resume lets calls into the rings again: of those to send in half duplex, only
+// into that of queue 0.
+func (m *MAC) resume() {
 	for _, q := range m.rx {
 		q.ring.Resume()
 	}
 	for _, q := range m.tx {
-		q.ring.Resume()
+		if q == q.outlet() {
+			q.ring.Resume()
+		}
 	}
-	return nil
 }
+
+// needsOneTx says whether the MAC has to send everything from one queue: in half
+// duplex it completes no frame of another.
+func (m *MAC) needsOneTx(l Link) bool { return len(m.tx) > 1 && l.Up && !l.FullDuplex }
 
 // fillRings gives the rings memory and the receive rings buffers.
 func (m *MAC) fillRings(s *core.Setup) error {

@@ -106,51 +106,22 @@ func (m *MAC) trials(rx bool) []trial {
 	return list
 }
 
-// tryChecksums sends the trials and looks at what comes back. A transmit error
-// says that not every frame came back with right checksums, a receive error that
-// not every verdict of the device is right.
+// tryChecksums sends the trials one by one and looks at what comes back. A
+// transmit error says that not every frame came back with right checksums, a
+// receive error that not every verdict of the device is right.
 func (m *MAC) tryChecksums(ctx context.Context, tx, rx bool) (txErr, rxErr error) {
 	list := m.trials(rx)
-	pool := m.Pool()
 	for i, t := range list {
-		b, err := pool.Alloc()
+		got, flags, err := m.tryFrame(ctx, t, tx)
 		if err != nil {
+			err = fmt.Errorf("frame %d of %d: %w", i+1, len(list), err)
 			return err, err
 		}
-		b.SetData(t.frame)
-		p, _ := checksum.Parse(b)
-		p.Fill(b)
-		copy(list[i].frame, b.Bytes()) // what is to arrive
-		switch {
-		case t.bad:
-			list[i].frame[len(t.frame)-1] ^= 1
-			copy(b.Bytes(), list[i].frame)
-		case tx:
-			copy(b.Bytes(), t.frame) // the fields hold what they held
-			p.Spoil(b)
-			b.Flags |= pagepool.TxCsum
-		}
-		if n, err := m.tx[0].ring.Send([]*pagepool.Buf{b}); n != 1 {
-			pool.Free(b)
-			return fmt.Errorf("frame %d was not taken: %w", i, err), nil
-		}
-	}
-	for i, t := range list {
-		b := m.awaitFrame(ctx)
-		if b == nil {
-			err := fmt.Errorf("frame %d of %d did not come back within %v", i+1, len(list), selfTestTime)
-			return err, err
-		}
-		got := make([]byte, b.FrameLen())
-		b.CopyTo(got)
-		flags := b.Flags
-		pool.Free(b)
-		same := bytes.Equal(got, t.frame)
-		if tx && !t.bad && !same && txErr == nil {
+		if tx && !t.bad && !got && txErr == nil {
 			txErr = fmt.Errorf("frame %d of %d came back with another checksum", i+1, len(list))
 		}
 		want := pagepool.RxCsumGood
-		if t.bad || !same {
+		if t.bad || !got {
 			want = pagepool.RxCsumBad
 		}
 		if verdict := flags & (pagepool.RxCsumGood | pagepool.RxCsumBad); rx && verdict != want && rxErr == nil {
@@ -158,6 +129,55 @@ func (m *MAC) tryChecksums(ctx context.Context, tx, rx bool) (txErr, rxErr error
 		}
 	}
 	return txErr, rxErr
+}
+
+// tryFrame sends a trial. It says whether it came back as it should, and what the
+// device said of it.
+func (m *MAC) tryFrame(ctx context.Context, t trial, tx bool) (same bool, flags pagepool.Flags, err error) {
+	pool := m.Pool()
+	b, err := pool.Alloc()
+	if err != nil {
+		return false, 0, err
+	}
+	b.SetData(t.frame)
+	p, _ := checksum.Parse(b)
+	p.Fill(b)
+	if t.bad {
+		b.Bytes()[b.Len()-1] ^= 1
+	}
+	want := bytes.Clone(b.Bytes())
+	if tx && !t.bad {
+		p.Spoil(b)
+		b.Flags |= pagepool.TxCsum
+	}
+	if err := m.sendTrial(ctx, b); err != nil {
+		pool.Free(b)
+		return false, 0, err
+	}
+	if b = m.awaitFrame(ctx); b == nil {
+		return false, 0, fmt.Errorf("it did not come back within %v", selfTestTime)
+	}
+	defer pool.Free(b)
+	got := make([]byte, b.FrameLen())
+	b.CopyTo(got)
+	return bytes.Equal(got, want), b.Flags, nil
+}
+
+// sendTrial sends a frame when the ring has room for it.
+func (m *MAC) sendTrial(ctx context.Context, b *pagepool.Buf) error {
+	for deadline := m.cfg.Clock.Now() + selfTestTime; ; {
+		n, err := m.tx[0].ring.Send([]*pagepool.Buf{b})
+		switch {
+		case err != nil || n == 1:
+			return err
+		case m.cfg.Clock.Now() >= deadline:
+			return fmt.Errorf("the ring is full for %v", selfTestTime)
+		}
+		m.tx[0].ring.Reap(nil)
+		if err := m.cfg.Clock.Sleep(ctx, selfTestPoll); err != nil {
+			return err
+		}
+	}
 }
 
 // awaitFrame takes the next frame from whatever receive queue it comes to, or is

@@ -25,34 +25,55 @@ type TxQueue struct {
 // (ErrFrameTooLong, ErrFrameTooShort, ErrForeignBuffer, ErrNotHeld) or the MAC
 // is closed (ErrClosed); the caller keeps src[n] and all behind it. Buffers
 // that were taken go back to the pool when the device is done with them.
+//
+// In half duplex a MAC sends from queue 0 alone: what is sent on another queue
+// leaves there, and comes back to whoever reaps.
 func (q *TxQueue) Send(src []*pagepool.Buf) (int, error) { return q.ring.Send(src) }
 
-// fail makes the error of Send; nil asks why the ring has ended, which it may
-// not have: then another goroutine is inside a call.
-func (q *TxQueue) fail(err error) error {
-	if err == nil {
-		return q.err("send")
+// fail makes the error of Send.
+func (q *TxQueue) fail(err error) error { return &Error{Op: "send", Dev: q.mac.cfg.Name, Err: err} }
+
+// away is Send while the ring takes nothing: another goroutine is inside a call,
+// it is being rebuilt or has ended, or its frames go by queue 0.
+func (q *TxQueue) away(src []*pagepool.Buf) (int, error) {
+	if to := q.outlet(); to != q {
+		return to.ring.Send(src)
 	}
-	return &Error{Op: "send", Dev: q.mac.cfg.Name, Err: err}
+	return 0, q.err("send")
+}
+
+// outlet is the queue by which the frames of q leave.
+func (q *TxQueue) outlet() *TxQueue {
+	if q.mac.oneTx.Load() {
+		return q.mac.tx[0]
+	}
+	return q
 }
 
 // Reap takes frames that the device has finished off the ring and returns how
 // many. With a dst of at least one they go to the caller, who owns them then;
 // with nil they go to the pool. Send does the latter by itself, unless the MAC
 // was opened with WithTxCompletions.
-func (q *TxQueue) Reap(dst []*pagepool.Buf) int { return q.ring.Reap(dst) }
+func (q *TxQueue) Reap(dst []*pagepool.Buf) int { return q.outlet().ring.Reap(dst) }
 
 // Space is how many buffers Send can take now.
-func (q *TxQueue) Space() int { return q.ring.Space() }
+func (q *TxQueue) Space() int { return q.outlet().ring.Space() }
 
 // Inflight is how many buffers are with the device or wait for Reap.
-func (q *TxQueue) Inflight() int { return q.ring.Inflight() }
+func (q *TxQueue) Inflight() int { return q.outlet().ring.Inflight() }
 
 // Wait blocks until the device has finished a frame that was not reaped, or
 // none is in flight. It returns an error when ctx ends (ctx.Err()), the MAC is
 // closed (ErrClosed), or the device failed (ErrFatalBus, ErrGone).
 func (q *TxQueue) Wait(ctx context.Context) error {
-	return q.wait(ctx, "wait to send", func() (ready, starved bool) { return q.ring.Look(), false })
+	one := q.mac.oneTx.Load()
+	if one {
+		// Several queues wait for one ring.
+		return q.mac.tx[0].shared.Wait(ctx)
+	}
+	return q.wait(ctx, "wait to send", func() (ready, starved bool) {
+		return q.ring.Look() || q.mac.oneTx.Load() != one, false
+	})
 }
 
 // Stats returns the counts. Any goroutine may call it, also after Close.
@@ -101,15 +122,19 @@ func (s *SharedTx) Inflight() int {
 // Wait is [TxQueue.Wait] for several goroutines: they sleep one at a time, and
 // the lock is held only while the ring is looked at.
 func (s *SharedTx) Wait(ctx context.Context) error {
+	if to := &s.q.outlet().shared; to != s {
+		return to.Wait(ctx)
+	}
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
 		return &Error{Op: "wait to send", Dev: s.q.mac.cfg.Name, Err: ctx.Err()}
 	}
 	defer func() { <-s.turn }()
+	one := s.q.mac.oneTx.Load()
 	return s.q.wait(ctx, "wait to send", func() (ready, starved bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.q.ring.Look(), false
+		return s.q.ring.Look() || s.q.mac.oneTx.Load() != one, false
 	})
 }

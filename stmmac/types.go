@@ -14,6 +14,8 @@ type (
 	Config = core.Config
 	// AXI are the parameters of the bus interface.
 	AXI = core.AXI
+	// Coalesce says how events share interrupts.
+	Coalesce = core.Coalesce
 	// Recovery says what becomes of a MAC that met a fault.
 	Recovery = core.Recovery
 	// MSI says which interrupt vectors of the device serve what.

@@ -2,7 +2,9 @@ package stmmac
 
 import (
 	"context"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gostmmac/gostmmac/mmio"
@@ -23,6 +25,10 @@ type waiter struct {
 	event  core.Events
 	wake   chan struct{}
 	direct mmio.Interrupt // a vector that serves only this queue
+
+	nap     atomic.Int64 // how long to sleep at most, nanoseconds; 0: no limit
+	maxSpin atomic.Int32 // how often to look before sleeping, at most
+	spins   int32        // how often lately
 
 	mu    sync.Mutex
 	rouse context.CancelFunc // ends the sleep on direct; nil while there is none
@@ -65,7 +71,7 @@ func (w *waiter) wait(ctx context.Context, op string, look func() (ready, starve
 		if err := w.err(op); err != nil {
 			return err
 		}
-		if ready, _ := look(); ready {
+		if ready, _ := look(); ready || w.spin(look) {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -92,12 +98,38 @@ func (w *waiter) wait(ctx context.Context, op string, look func() (ready, starve
 	}
 }
 
+// spin looks again before the queue sleeps: twice as often as last time if that
+// found something, and half as often if it did not.
+func (w *waiter) spin(look func() (ready, starved bool)) bool {
+	most := w.maxSpin.Load()
+	if most == 0 {
+		return false
+	}
+	const yieldEvery = 64
+	w.spins = min(max(w.spins, 1), most)
+	for i := range w.spins {
+		if ready, _ := look(); ready {
+			w.spins = min(2*w.spins, most)
+			return true
+		}
+		if i%yieldEvery == yieldEvery-1 {
+			runtime.Gosched()
+		}
+	}
+	w.spins /= 2
+	return false
+}
+
 // sleep returns when the queue may have something to do. Its error is that of
 // ctx.
 func (w *waiter) sleep(ctx context.Context, starved bool) error {
 	clock := w.mac.cfg.Clock
 	if len(w.mac.serves) == 0 && w.direct == nil && !starved {
 		return clock.Sleep(ctx, idlePoll)
+	}
+	if nap := time.Duration(w.nap.Load()); nap > 0 {
+		stop := clock.AfterFunc(nap, w.kick)
+		defer stop()
 	}
 	if w.direct != nil && !starved {
 		return w.sleepDirect(ctx)

@@ -109,6 +109,28 @@ type Recovery struct {
 	Stall time.Duration
 }
 
+// Coalesce says how many events share an interrupt, and so how long a queue that
+// sleeps may sleep on. The zero value interrupts for every received frame and
+// every batch of sent ones. A queue that does not sleep in Wait has no interrupts
+// in any case.
+type Coalesce struct {
+	// RxTime is how long after a received frame an interrupt comes if no other one
+	// has; 0: each frame interrupts. It needs the CSR clock, and the device rounds
+	// it: from 16 to 255 times 256 CSR clocks, and eight times that from 5.00 on.
+	RxTime time.Duration
+	// RxFrames is, with RxTime, how many receive buffers share an interrupt besides;
+	// 0: none has one.
+	RxFrames int
+	// TxTime is how long Wait to send sleeps if no interrupt comes; 0: the last
+	// frame of each Send interrupts.
+	TxTime time.Duration
+	// TxFrames is, with TxTime, how many sent frames share an interrupt.
+	TxFrames int
+	// Spin is how often Wait looks at the ring before it sleeps, at most; it looks
+	// more often while that pays and less while it does not. 0: it sleeps at once.
+	Spin int
+}
+
 // Config is what opening a MAC needs to know beside what its registers tell.
 type Config struct {
 	Name       string     // how errors and logs call the device
@@ -136,6 +158,7 @@ type Config struct {
 	BufSize            int              // bytes, of the buffers of a pool that the MAC makes
 	ResetTimeout       time.Duration    // how long the reset may take
 	StopTimeout        time.Duration    // how long the DMA may take to come to rest
+	Coalesce           Coalesce         // how events share interrupts
 	Recovery           Recovery         // what becomes of the MAC after a fault
 
 	// What no register tells.

@@ -128,8 +128,9 @@ type TxRing struct {
 	// tap, if there is one, sees the frames that Send takes.
 	tap func(*pagepool.Buf)
 
-	// fail makes the error of Send; nil asks why the ring has ended.
-	fail func(error) error
+	fail func(error) error // makes the error of Send
+	// away is Send while the ring is held, has ended or is in use.
+	away func([]*pagepool.Buf) (int, error)
 
 	handles []pagepool.Handle // what each slot holds; the shadow of the ring
 	backlog []*pagepool.Buf   // frames for Reap that were taken off the ring when it was rebuilt
@@ -141,11 +142,13 @@ type TxRing struct {
 
 // NewTxRing returns a ring that is held and has no memory: Restart gives it
 // that. With keep Send reclaims nothing: finished frames wait for Reap. fail
-// wraps the errors of Send.
-func NewTxRing(m *pagepool.Mapping, owner pagepool.Owner, keep bool, fail func(error) error) *TxRing {
+// wraps the errors of Send, and away is Send while the ring is held, has ended or
+// is in use.
+func NewTxRing(m *pagepool.Mapping, owner pagepool.Owner, keep bool, fail func(error) error,
+	away func([]*pagepool.Buf) (int, error)) *TxRing {
 	r := &TxRing{
 		mapping: m, view: m.View(), pool: m.Pool(), owner: owner, app: m.View().Application(),
-		keep: keep, fail: fail, every: 1,
+		keep: keep, fail: fail, away: away, every: 1,
 	}
 	r.Hold()
 	return r
@@ -212,7 +215,7 @@ func (r *TxRing) Inflight() int {
 // behind it.
 func (r *TxRing) Send(src []*pagepool.Buf) (int, error) {
 	if !r.state.CompareAndSwap(gateOpen, gateBusy) {
-		return 0, r.fail(nil)
+		return r.away(src)
 	}
 	if r.n-1-r.inflight < uint32(len(src))+r.reserve && !r.keep {
 		r.reclaim(nil)

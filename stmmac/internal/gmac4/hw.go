@@ -175,9 +175,8 @@ func (h *HW) SetLink(l core.Link) error {
 	if l.Up && !ok {
 		return h.fail("set link", "", 0, fmt.Errorf("%d Mbit/s: %w", l.Speed, errors.ErrUnsupported))
 	}
-	if l.Up && !l.FullDuplex && (l.Speed > 100 || !h.feat.HalfDuplex || h.tx > 1) {
-		return h.fail("set link", "", 0, fmt.Errorf(
-			"half duplex at %d Mbit/s with %d transmit queues: %w", l.Speed, h.tx, errors.ErrUnsupported))
+	if l.Up && !l.FullDuplex && (l.Speed > 100 || !h.feat.HalfDuplex) {
+		return h.fail("set link", "", 0, fmt.Errorf("half duplex at %d Mbit/s: %w", l.Speed, errors.ErrUnsupported))
 	}
 	v := gmac4reg.MACConfiguration.Load(h.csr)
 	if v&(gmac4reg.TE|gmac4reg.RE) != 0 {

@@ -74,7 +74,7 @@ func (h *HW) LinkModes() core.LinkModes {
 	if m == 0 {
 		m = mii | gmii
 	}
-	if !h.feat.HalfDuplex || h.tx > 1 {
+	if !h.feat.HalfDuplex {
 		m &^= core.HalfDuplexModes
 	}
 	return m
