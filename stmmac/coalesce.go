@@ -53,10 +53,11 @@ const shortest = time.Nanosecond
 // coalesce programs how events share interrupts. The caller has halted the MAC.
 func (m *MAC) coalesce(c Coalesce) (Coalesce, error) {
 	watchdog := c.RxTime
-	if watchdog == 0 && m.cfg.Coalesce.RxTime > 0 {
-		// Buffers that do not interrupt are with the device still.
+	if watchdog == 0 && m.rxShared {
+		// Buffers that do not interrupt may be with the device still.
 		watchdog = shortest
 	}
+	m.rxShared = m.rxShared || watchdog > 0
 	for i := range m.rx {
 		actual, err := m.hw.SetRxWatchdog(i, watchdog)
 		if err != nil {

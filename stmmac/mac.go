@@ -44,6 +44,7 @@ type MAC struct {
 	phy       *phy.PHY   // nil with a fixed link
 	phyErr    error      // of the last look at the PHY
 	looped    bool       // what is sent comes back
+	rxShared  bool       // receive buffers shared interrupts since the MAC was opened
 	link      Link
 	linkMoved chan struct{} // closed and replaced when the link changes
 	filter    core.Filter
