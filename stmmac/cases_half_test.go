@@ -109,28 +109,16 @@ func TestHalfDuplexWaiters(t *testing.T) {
 					errs <- nil
 				}()
 			}
-			stop, changed := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(changed)
-				for i := 0; ; i++ {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					if err := c.mac[0].SetLink([]stmmac.Link{half, gigabit}[i%2]); err != nil {
-						t.Error(err)
-						return
-					}
+			for i := range scale(t, 3000) {
+				if err := c.mac[0].SetLink([]stmmac.Link{half, gigabit}[i%2]); err != nil {
+					t.Fatal(err)
 				}
-			}()
+			}
 			for range 4 {
 				if err := <-errs; err != nil {
 					t.Error(err)
 				}
 			}
-			close(stop)
-			<-changed
 		})
 	}
 }

@@ -85,6 +85,6 @@ func (m *MAC) coalesceRings(c Coalesce) {
 	for _, q := range m.tx {
 		q.ring.SetInterrupts(max(c.TxFrames, 1))
 		q.maxSpin.Store(int32(c.Spin))
-		q.nap.Store(int64(c.TxTime))
+		q.longest.Store(int64(c.TxTime))
 	}
 }

@@ -26,17 +26,21 @@ type waiter struct {
 	wake   chan struct{}
 	direct mmio.Interrupt // a vector that serves only this queue
 
-	nap     atomic.Int64 // how long to sleep at most, nanoseconds; 0: no limit
+	longest atomic.Int64 // how long to sleep at most, nanoseconds; 0: no limit
 	maxSpin atomic.Int32 // how often to look before sleeping, at most
 	spins   int32        // how often lately
 
-	mu    sync.Mutex
-	rouse context.CancelFunc // ends the sleep on direct; nil while there is none
+	mu     sync.Mutex
+	kicked chan struct{}     // closed and replaced by kick
+	naps   map[*nap]struct{} // sleeps on direct
 }
 
 func newWaiter(m *MAC, ch int, e core.Events) waiter {
-	return waiter{mac: m, ch: ch, event: e, wake: make(chan struct{}, 1)}
+	return waiter{mac: m, ch: ch, event: e, wake: make(chan struct{}, 1), kicked: make(chan struct{}), naps: map[*nap]struct{}{}}
 }
+
+// nap is a sleep on the queue's own vector, which kick ends.
+type nap struct{ end context.CancelFunc }
 
 // signal wakes the goroutine that sleeps, or keeps the next one from sleeping.
 func (w *waiter) signal() {
@@ -46,14 +50,23 @@ func (w *waiter) signal() {
 	}
 }
 
-// kick is signal, and ends a sleep on the queue's own vector too.
+// kick makes all who sleep or are about to look again: what they look at is not
+// what it was.
 func (w *waiter) kick() {
-	w.signal()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.rouse != nil {
-		w.rouse()
+	close(w.kicked)
+	w.kicked = make(chan struct{})
+	for n := range w.naps {
+		n.end()
 	}
+}
+
+// kicks is closed by the next kick.
+func (w *waiter) kicks() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.kicked
 }
 
 // err says why waiting is over, or nil.
@@ -68,6 +81,7 @@ func (w *waiter) err(op string) error {
 // can come.
 func (w *waiter) wait(ctx context.Context, op string, look func() (ready, starved bool)) error {
 	for {
+		kicked := w.kicks()
 		if err := w.err(op); err != nil {
 			return err
 		}
@@ -92,7 +106,7 @@ func (w *waiter) wait(ctx context.Context, op string, look func() (ready, starve
 		if ready {
 			return nil
 		}
-		if err := w.sleep(ctx, starved); err != nil {
+		if err := w.sleep(ctx, kicked, starved); err != nil {
 			return &Error{Op: op, Dev: w.mac.cfg.Name, Err: err}
 		}
 	}
@@ -122,17 +136,17 @@ func (w *waiter) spin(look func() (ready, starved bool)) bool {
 
 // sleep returns when the queue may have something to do. Its error is that of
 // ctx.
-func (w *waiter) sleep(ctx context.Context, starved bool) error {
+func (w *waiter) sleep(ctx context.Context, kicked <-chan struct{}, starved bool) error {
 	clock := w.mac.cfg.Clock
 	if len(w.mac.serves) == 0 && w.direct == nil && !starved {
 		return clock.Sleep(ctx, idlePoll)
 	}
-	if nap := time.Duration(w.nap.Load()); nap > 0 {
-		stop := clock.AfterFunc(nap, w.kick)
+	if d := time.Duration(w.longest.Load()); d > 0 {
+		stop := clock.AfterFunc(d, w.kick)
 		defer stop()
 	}
 	if w.direct != nil && !starved {
-		return w.sleepDirect(ctx)
+		return w.sleepDirect(ctx, kicked)
 	}
 	if starved {
 		stop := clock.AfterFunc(starvedPoll, w.signal)
@@ -140,6 +154,7 @@ func (w *waiter) sleep(ctx context.Context, starved bool) error {
 	}
 	select {
 	case <-w.wake:
+	case <-kicked:
 	case <-w.mac.closing:
 	case <-ctx.Done():
 		return ctx.Err()
@@ -148,17 +163,18 @@ func (w *waiter) sleep(ctx context.Context, starved bool) error {
 }
 
 // sleepDirect sleeps on the queue's own vector.
-func (w *waiter) sleepDirect(ctx context.Context) error {
-	nap, rouse := context.WithCancel(ctx)
-	defer rouse()
-	w.setRouse(rouse)
-	defer w.setRouse(nil)
+func (w *waiter) sleepDirect(ctx context.Context, kicked <-chan struct{}) error {
+	asleep, end := context.WithCancel(ctx)
+	defer end()
+	n := &nap{end}
+	w.note(n, true)
+	defer w.note(n, false)
 	select {
-	case <-w.wake: // kicked before it was known how
+	case <-kicked: // before it was known how
 		return nil
 	default:
 	}
-	_, err := w.direct.Wait(nap)
+	_, err := w.direct.Wait(asleep)
 	switch {
 	case err == nil:
 		w.mac.handle(w.ch, w.event)
@@ -167,14 +183,19 @@ func (w *waiter) sleepDirect(ctx context.Context) error {
 		}
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case nap.Err() == nil:
+	case asleep.Err() == nil:
 		w.mac.lost("wait for an interrupt", err)
 	}
 	return nil
 }
 
-func (w *waiter) setRouse(f context.CancelFunc) {
+// note says that somebody sleeps on the queue's own vector, or does not any more.
+func (w *waiter) note(n *nap, asleep bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rouse = f
+	if asleep {
+		w.naps[n] = struct{}{}
+	} else {
+		delete(w.naps, n)
+	}
 }
