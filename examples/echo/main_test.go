@@ -66,7 +66,7 @@ func TestSelf(t *testing.T) {
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			o := mustRun(t, exitOK, append(args, "-duration", "300ms")...)
-			says(t, o.stdout, "echo on TCP and UDP port 7", "all as sent: true", "server: TCP: ", "server: stack: rx_packets", "client: MAC: rx0_packets", "failed: 0")
+			says(t, o.stdout, "echo on TCP and UDP port 7", "all as sent: true", "server: TCP: ", "server: stack: rx_packets", "client: receive queue: packets", "failed: 0")
 			if o.stderr != "" {
 				t.Error(o.stderr)
 			}

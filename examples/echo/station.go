@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/gostmmac/gostmmac/netstack"
 	"github.com/gostmmac/gostmmac/stmmac"
@@ -82,19 +83,22 @@ func (s *station) wait(ctx context.Context) error {
 	}
 }
 
-// report prints the counts of the stack and the MAC that are not 0.
+// report prints the counts of the stack and of the MAC's queues that are not 0.
 func (s *station) report(w io.Writer, name string) {
-	fmt.Fprintf(w, "%s: stack:", name)
-	for name, v := range s.net.Endpoint().Stats().All() {
-		if v != 0 {
-			fmt.Fprintf(w, " %s %d", name, v)
+	for _, part := range []struct {
+		what   string
+		counts iter.Seq2[string, uint64]
+	}{
+		{"stack", s.net.Endpoint().Stats().All()},
+		{"receive queue", s.mac.Rx(0).Stats().All()},
+		{"transmit queue", s.mac.Tx(0).Stats().All()},
+	} {
+		fmt.Fprintf(w, "%s: %s:", name, part.what)
+		for name, v := range part.counts {
+			if v != 0 {
+				fmt.Fprintf(w, " %s %d", name, v)
+			}
 		}
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "\n%s: MAC:", name)
-	for name, v := range s.mac.Counters() {
-		if v != 0 {
-			fmt.Fprintf(w, " %s %d", name, v)
-		}
-	}
-	fmt.Fprintln(w)
 }
