@@ -52,8 +52,9 @@ func openOurs() (_ loop, err error) {
 		}
 	}()
 	// Registers that the fake does not have and the driver reads first: 5.20
-	// with one queue, 16 KiB FIFOs and 48 address bits.
-	for off, v := range map[int]uint32{0x110: 0x52, 0x120: 7 | 7<<6 | 2<<14} {
+	// with one queue, 16 KiB FIFOs, 48 address bits, checksum engines both ways and
+	// the insertion of two VLAN tags. All of it is on.
+	for off, v := range map[int]uint32{0x110: 0x52, 0x11c: 1<<14 | 1<<16 | 1<<27, 0x120: 7 | 7<<6 | 2<<14, 0x128: 1 << 5} {
 		binary.LittleEndian.PutUint32(d.mac.BAR()[off:], v)
 	}
 	if l.pool, err = pagepool.New(d, poolSize, pagepool.WithBufSize(bufferSize)); err != nil {
@@ -61,7 +62,10 @@ func openOurs() (_ loop, err error) {
 	}
 	l.mac, err = stmmac.Open(context.Background(), d, stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(stmmac.Link{Up: true, Speed: 1000, FullDuplex: true}), stmmac.WithName("fakemac"),
 		stmmac.WithRings(ringSize, ringSize), stmmac.WithPool(l.pool), stmmac.WithClock(d),
-		stmmac.WithHardwareAddr([]byte{2, 0, 0, 0, 0, 1}))
+		stmmac.WithHardwareAddr([]byte{2, 0, 0, 0, 0, 1}), stmmac.WithConfig(func(c *stmmac.Config) {
+			c.VLANStrip, c.VLANDouble = true, true
+			c.SelfTest = false // the fake has no loopback
+		}))
 	return l, err
 }
 

@@ -40,6 +40,8 @@ const (
 	descLast             = 1 << 28 // LD
 	rdes3Buffer1Valid    = 1 << 24
 	rdes3PacketLength    = 0x7fff
+	rdes3Status1Valid    = 1 << 26
+	rdes1GoodUDP         = 1<<4 | 1 // IPv4, UDP, no error: the verdict of the checksum engine
 	tdes2Buffer1Length   = 0x3fff
 	tdes3Context         = 1 << 30
 	tdes3FrameLength     = 0x7fff
@@ -159,9 +161,9 @@ func (d *Device) Receive(n, size int, fill func(i int, frame []byte)) (int, erro
 		}
 		// The write-back covers the buffer address, so a driver has to write it anew.
 		setWord(desc, 0, 0)
-		setWord(desc, 1, 0)
+		setWord(desc, 1, rdes1GoodUDP)
 		setWord(desc, 2, 0)
-		setWord(desc, 3, descFirst|descLast|uint32(size+frameCheckSequence))
+		setWord(desc, 3, descFirst|descLast|rdes3Status1Valid|uint32(size+frameCheckSequence))
 		d.rx = (d.rx + 1) % r.length
 	}
 	return n, nil

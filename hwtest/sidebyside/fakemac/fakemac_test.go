@@ -58,11 +58,11 @@ func TestReceive(t *testing.T) {
 	}
 	for i := range 3 {
 		desc := mem[rxRing+i*descriptorSize:]
-		if got := word(desc, 3); got != descFirst|descLast|64 {
+		if got := word(desc, 3); got != descFirst|descLast|rdes3Status1Valid|64 {
 			t.Errorf("descriptor %d: RDES3 %#x", i, got)
 		}
-		if word(desc, 0)|word(desc, 1) != 0 {
-			t.Errorf("descriptor %d still has its address", i)
+		if word(desc, 0) != 0 || word(desc, 1) != rdes1GoodUDP {
+			t.Errorf("descriptor %d has %#x, %#x in the place of its address", i, word(desc, 0), word(desc, 1))
 		}
 		frame := mem[buffers+i*rbsz:]
 		if want := bytes.Repeat([]byte{byte(0x10 + i)}, 60); !bytes.Equal(frame[:60], want) || frame[60] != 0 {
