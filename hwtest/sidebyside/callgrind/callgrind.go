@@ -73,7 +73,7 @@ func Count(ctx context.Context, bin string, args []string, match func(fn string)
 // The Go runtime reads the time stamp counter with RDTSCP when a lock of its own is contended, and valgrind may not
 // know that instruction: a run that met it says so, and is made again.
 const (
-	rdtscp   = "0xF 0x1 0xF9"
+	rdtscp   = "instruction bytes: 0xf 0x1 0xf9" // as the runtime prints the signal
 	attempts = 10
 )
 
