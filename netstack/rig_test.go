@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is when a test that hangs is ended.
-const patience = time.Minute
+const patience = 20 * time.Second
 
 // eventually waits until ok says so. It is for what other goroutines still have
 // to do; the time that they take decides nothing.
@@ -90,6 +90,7 @@ func newStation(t *testing.T, w sim.Wire, last byte, c stationConfig) *station {
 	if s.dev, err = sim.New(sim.Config{Clock: c.clock}, w); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { s.dev.Close() }) // also when the test ends before the station is up
 	if s.pool, err = pagepool.New(s.dev, c.bufs, pagepool.WithBufSize(c.bufSize)); err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +98,7 @@ func newStation(t *testing.T, w sim.Wire, last byte, c stationConfig) *station {
 		stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName(fmt.Sprint("sim", last)), stmmac.WithPool(s.pool),
 		stmmac.WithHardwareAddr([]byte{2, 0, 0, 0, 0, last}), stmmac.WithAllMulticast(),
 		stmmac.WithMTU(c.mtu), stmmac.WithRings(c.ring, c.ring),
+		stmmac.WithLink(stmmac.Link{Up: true, Speed: 1000, FullDuplex: true}),
 	}
 	if c.clock != nil {
 		opts = append(opts, stmmac.WithClock(c.clock))
