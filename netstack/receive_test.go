@@ -84,7 +84,7 @@ func TestReceive(t *testing.T) {
 func TestPing(t *testing.T) {
 	noGoroutines(t)
 	near, far := sim.NewPair(8)
-	s := newStation(t, near, 1, stationConfig{mtu: 9000})
+	s := newStation(t, near, 1, stationConfig{mtu: 9000, opts: []stmmac.Option{stmmac.WithChecksums(false, false)}})
 	s.up(t, Config{Addresses: prefixes(addr4[0] + "/24")})
 	if err := s.net.Stack().AddStaticNeighbor(nicID, header.IPv4ProtocolNumber,
 		tcpip.AddrFrom4([4]byte{192, 0, 2, 2}), "\x02\x00\x00\x00\x00\x02"); err != nil {
