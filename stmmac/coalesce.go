@@ -15,12 +15,12 @@ func checkCoalesce(c *Coalesce) error {
 	case c.RxTime < 0 || c.TxTime < 0 || c.RxFrames < 0 || c.TxFrames < 0:
 		return fmt.Errorf("%+v has a negative value: %w", *c, os.ErrInvalid)
 	case c.RxFrames > 0 && c.RxTime == 0:
-		return fmt.Errorf("RxFrames %d without RxTime: the frames before would wait for ever: %w", c.RxFrames, os.ErrInvalid)
+		return fmt.Errorf("interrupts for each %d receive buffers without RxTime: the frames before would wait for ever: %w", c.RxFrames, os.ErrInvalid)
 	case (c.TxFrames > 1) != (c.TxTime > 0):
-		return fmt.Errorf("TxFrames %d with TxTime %v: frames share an interrupt with both or with neither: %w",
+		return fmt.Errorf("frames share an interrupt with both TxFrames and TxTime or with neither, not with %d and %v: %w",
 			c.TxFrames, c.TxTime, os.ErrInvalid)
 	case c.Spin < 0 || c.Spin > maxSpin:
-		return fmt.Errorf("Spin %d is not in 0..%d: %w", c.Spin, maxSpin, os.ErrInvalid)
+		return fmt.Errorf("%d looks before a sleep (Spin) are not in 0..%d: %w", c.Spin, maxSpin, os.ErrInvalid)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func main() {
 		return nil
 	})
 	flag.IntVar(&c.mtu, "mtu", 1500, "longest payload of a frame in `bytes`")
-	flag.Uint64Var(&c.csrClock, "csr-clock", 0, "clock of the MAC's register interface in `Hz`, 0 if unknown")
+	flag.Uint64Var(&c.csrClock, "csr-clock", 0, "clock of the MAC's register interface in `Hz`; 0: unknown, then the link is taken for fixed, 1000 Mbit/s")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "embed: unexpected argument %q\n", flag.Arg(0))
@@ -66,11 +66,16 @@ func run(ctx context.Context, c config, out io.Writer, more ...stmmac.Option) (e
 	}
 	defer func() { err = errors.Join(err, dev.Close()) }()
 
+	link := stmmac.WithLink(stmmac.Link{Up: true, Speed: 1000, FullDuplex: true})
+	if c.csrClock != 0 {
+		link = stmmac.WithPHY(stmmac.PHY{Addr: stmmac.AnyPHY})
+	}
 	mac, err := stmmac.Open(ctx, dev, append([]stmmac.Option{
 		stmmac.WithName(c.uio),
 		stmmac.WithGeneration(c.generation),
 		stmmac.WithMTU(c.mtu),
-		stmmac.WithConfig(func(o *stmmac.Config) { o.CSRClock = c.csrClock }),
+		stmmac.WithCSRClock(c.csrClock),
+		link,
 	}, more...)...)
 	if err != nil {
 		return err
