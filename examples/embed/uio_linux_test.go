@@ -258,5 +258,6 @@ func TestMemoryTooSmall(t *testing.T) {
 	})
 }
 
-// patient makes the reset wait as long as the test may run.
-func patient(o *stmmac.Config) { o.ResetTimeout = time.Hour }
+// patient makes the reset wait as long as the test may run, and takes a device
+// that stands still for no fault.
+func patient(o *stmmac.Config) { o.ResetTimeout, o.Recovery.Stall = time.Hour, time.Hour }
