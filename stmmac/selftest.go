@@ -154,7 +154,7 @@ func (m *MAC) tryChecksums(ctx context.Context, tx, rx bool) (txErr, rxErr error
 			}
 			last.Bytes()[last.Len()-1] ^= 1
 			t.frame[len(t.frame)-1] ^= 1
-		case tx:
+		case tx && txErr == nil:
 			p.Spoil(b)
 			b.Flags |= pagepool.TxCsum
 		}
@@ -165,7 +165,7 @@ func (m *MAC) tryChecksums(ctx context.Context, tx, rx bool) (txErr, rxErr error
 		}
 		same := bytes.Equal(got, t.frame)
 		switch {
-		case same && tx && !t.bad:
+		case same && tx && txErr == nil && !t.bad:
 			m.csumTried = max(m.csumTried, len(t.frame))
 		case !same && txErr == nil:
 			txErr = fail("came back changed")
