@@ -129,7 +129,7 @@ type Config struct {
 	VLANInsert         bool             // let the device insert the tags that are beside a frame
 	Queues             Queues           // how several queues share the MAC
 	VLANStrip          bool             // let the device remove the VLAN tag and report it
-	VLANDouble         bool             // the inner tag of two too; needs VLANStrip and Features.DoubleVLAN
+	VLANDouble         bool             // the inner tag of two too, and insert both (TPIDs 0x8100; S-VLAN tags stay among the bytes); needs VLANStrip and Features.DoubleVLAN
 	KeepTx             bool             // Send frees nothing; Reap hands finished frames back
 	NetIPAlign         int              // bytes, 0 to 15
 	Pool               *pagepool.Pool   // nil: the MAC makes one
