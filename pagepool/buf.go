@@ -24,7 +24,8 @@ type Flags uint32
 // frame they mean nothing.
 const (
 	// RxCsumGood: the device verified the checksum of the IPv4 header, if the
-	// frame has one, and that of its TCP, UDP or ICMP payload, and both are right.
+	// frame has one, and that of its TCP, UDP or ICMP payload, and both are right. A
+	// UDP checksum of 0 in IPv4, which is none, counts as right.
 	// Without it, and without RxCsumBad, nobody has looked.
 	RxCsumGood Flags = 1 << iota
 	// RxCsumBad: the device found one of them wrong.

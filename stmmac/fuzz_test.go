@@ -2,10 +2,12 @@ package stmmac_test
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac"
+	r4 "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 )
 
 // FuzzDescriptors plays a device that writes what it likes into both rings,
@@ -21,9 +23,19 @@ func FuzzDescriptors(f *testing.F) {
 	f.Add(uint8(1), append(word(0, 0x20000000), word(1, 0x10000001)...)) // length below what arrived
 	f.Add(uint8(0), append(word(0, 0x40000000), word(1, 0x31008040)...)) // context, CRC error
 	f.Add(uint8(0), word(0, 0x30007fff))
+	// with tags and checksums, sent on, and finished
+	offloads := slices.Concat(word(0x80, 0x36000064), word(0x81, 0x36850064), word(0xc0, 0x70000000), word(0xc1, 0x30000000))
+	f.Add(uint8(12), offloads)
+	f.Add(uint8(13), offloads)
+	f.Add(uint8(28), offloads)
 	f.Fuzz(func(t *testing.T, kind uint8, script []byte) {
 		const ring = 8
 		regs := fakeGMAC4()
+		offload := kind&8 != 0
+		if offload {
+			regs.Set(0x011c, regs.Peek(0x011c)|uint32(r4.RXCOESEL|r4.TXCOESEL|r4.SAVLANINS))
+			regs.Set(0x0128, uint32(r4.DVLAN))
+		}
 		d := newFakeDevice(regs)
 		opts := []stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithClock(&stepClock{}), stmmac.WithRings(ring, ring)}
 		if kind&1 != 0 {
@@ -31,6 +43,12 @@ func FuzzDescriptors(f *testing.F) {
 		}
 		if kind&2 != 0 {
 			opts = append(opts, stmmac.WithNetIPAlign(2))
+		}
+		if offload {
+			opts = append(opts, noSelfTest, with(doubleTags))
+		}
+		if kind&16 != 0 {
+			opts = append(opts, stmmac.WithTxCompletions())
 		}
 		pool, err := pagepool.New(d, 64, pagepool.WithBufSize(2048))
 		if err != nil {
@@ -57,9 +75,14 @@ func FuzzDescriptors(f *testing.F) {
 					p.Bytes()[p.Len()-1]++
 				}
 				if kind&4 != 0 && b.FrameLen() >= 14 {
+					tags := 0
+					if offload {
+						b.Flags |= pagepool.TxCsum | pagepool.VLANTag // and what came
+						tags = 8
+					}
 					if n, err := m.Tx(0).Send([]*pagepool.Buf{b}); n == 1 {
 						continue
-					} else if err != nil && b.FrameLen() <= lay.MaxFrame-4 {
+					} else if err != nil && b.FrameLen() <= lay.MaxFrame-4-tags {
 						t.Fatal(err)
 					}
 				}
@@ -73,10 +96,21 @@ func FuzzDescriptors(f *testing.F) {
 			if slot&0x40 != 0 {
 				mem = tx
 			}
-			binary.LittleEndian.PutUint32(mem[16*(slot%ring)+12:], d3)
+			desc := mem[16*(slot%ring):]
+			if offload {
+				binary.LittleEndian.PutUint32(desc, d3)
+				binary.LittleEndian.PutUint32(desc[4:], d3>>8)
+			}
+			binary.LittleEndian.PutUint32(desc[12:], d3)
 			if slot&0x80 != 0 {
 				recv()
-				m.Tx(0).Reap(nil)
+				if kind&16 != 0 {
+					for _, b := range bufs[:m.Tx(0).Reap(bufs)] {
+						pool.Free(b)
+					}
+				} else {
+					m.Tx(0).Reap(nil)
+				}
 			}
 		}
 		recv()

@@ -35,6 +35,7 @@ type MAC struct {
 	registers registers
 	monitor   monitor
 	running   bool // the DMA may access memory
+	csumTried int  // bytes of the longest frame whose checksums the self-test saw inserted; 0: no test
 
 	vectors    []mmio.Interrupt // one for each entry of serves
 	serves     []vector

@@ -106,6 +106,9 @@ func (m *MAC) fillRings(s *core.Setup) error {
 		s.RxTails = append(s.RxTails, q.ring.Tail())
 	}
 	limits := m.hw.TxOffloads()
+	if m.csumTried > 0 {
+		limits.MaxCsum = min(limits.MaxCsum, m.csumTried)
+	}
 	limits.MaxFrame, limits.MaxBuf = core.MaxFrameLen(m.cfg.MTU)-core.FCSLen, l.MaxTxBuf
 	for i, q := range m.tx {
 		if err := m.ringMemory(&q.mem, m.cfg.TxRing, l); err != nil {

@@ -22,9 +22,11 @@ type TxQueue struct {
 // frames that was; it never blocks and does not allocate. Fewer than len(src)
 // without an error mean that the ring is full: the caller keeps the rest and
 // tries again, after Wait if it likes. With an error, src[n] can never be sent
-// (ErrFrameTooLong, ErrFrameTooShort, ErrForeignBuffer, ErrNotHeld) or the MAC
-// is closed (ErrClosed); the caller keeps src[n] and all behind it. Buffers
-// that were taken go back to the pool when the device is done with them.
+// (ErrFrameTooLong, ErrFrameTooShort, ErrForeignBuffer, ErrNotHeld,
+// ErrNoHeadroom) or the MAC is closed (ErrClosed); the caller keeps src[n] and all
+// behind it. Buffers that were taken go back to the pool when the device is done
+// with them. Checksums and tags that the driver itself puts into a frame are among
+// its bytes from then on.
 //
 // In half duplex a MAC sends from queue 0 alone: what is sent on another queue
 // leaves there, and comes back to whoever reaps.

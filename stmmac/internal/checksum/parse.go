@@ -141,7 +141,7 @@ func (p *Place) parse6(b *pagepool.Buf, h []byte, room int) bool {
 			p.proto = next
 			whole := p.payload(b, at, end-at)
 			p.Plain = whole && plain
-			return whole
+			return p.l4 != 0
 		}
 		plain = false
 		next, at = e[0], at+n
@@ -160,7 +160,6 @@ func (p *Place) payload(b *pagepool.Buf, off, n int) bool {
 		least, field = 8, 6
 	case p.proto == protoICMP && !p.v6:
 		least, field = 8, 2
-		p.ICMPv4 = true
 	case p.proto == protoICMPv6 && p.v6:
 		least, field = 4, 2
 	default:
@@ -169,19 +168,17 @@ func (p *Place) payload(b *pagepool.Buf, off, n int) bool {
 	if n < least {
 		return false
 	}
-	p.l4, p.l4Len, p.field = off, n, off+field
+	size := n
 	if p.proto == protoUDP {
 		var l [2]byte
 		load(b, off+4, l[:])
-		size := int(binary.BigEndian.Uint16(l[:]))
-		if size < least || size > n {
-			p.l4 = 0
+		if size = int(binary.BigEndian.Uint16(l[:])); size < least || size > n {
 			return false
 		}
-		p.l4Len = size
-		return size == n
 	}
-	return true
+	p.l4, p.l4Len, p.field = off, size, off+field
+	p.ICMPv4 = p.proto == protoICMP
+	return size == n
 }
 
 // load copies len(to) bytes of the frame from off on. It is false if there are

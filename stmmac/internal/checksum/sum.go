@@ -62,7 +62,7 @@ func (p Place) Fill(b *pagepool.Buf) {
 	if p.l4 == 0 {
 		return
 	}
-	p.Clear(b)
+	put(b, p.field, 0)
 	v := fold(sum(b, p.l4, p.l4Len, p.pseudo(b)))
 	if v == 0 && p.proto == protoUDP {
 		v = 0xffff // 0 would say that there is none
@@ -70,8 +70,15 @@ func (p Place) Fill(b *pagepool.Buf) {
 	put(b, p.field, v)
 }
 
-// Clear sets the field of the payload's checksum to 0.
-func (p Place) Clear(b *pagepool.Buf) { put(b, p.field, 0) }
+// Clear sets the field of the payload's checksum, if it has one, to 0.
+func (p Place) Clear(b *pagepool.Buf) { p.putL4(b, 0) }
+
+// putL4 stores the checksum of the payload, if that has one.
+func (p Place) putL4(b *pagepool.Buf, v uint16) {
+	if p.l4 != 0 {
+		put(b, p.field, v)
+	}
+}
 
 // Spoil writes what is no checksum to the fields that a device overwrites: for
 // a test whether it does.
@@ -79,7 +86,7 @@ func (p Place) Spoil(b *pagepool.Buf) {
 	if !p.v6 {
 		put(b, p.l3+10, 0x5a5a)
 	}
-	put(b, p.field, 0xa5a5)
+	p.putL4(b, 0xa5a5)
 }
 
 // pseudo is the sum of the pseudo header.

@@ -147,11 +147,11 @@ type Config struct {
 	StripFCS           bool             // let the device remove the FCS (ACS and CST)
 	RxChecksum         bool             // let the device check the checksums of received frames
 	TxChecksum         bool             // let the device insert the checksums that are asked for
-	SelfTest           bool             // try the checksum engines in loopback when the MAC is opened
+	SelfTest           bool             // try the checksum engines in loopback when the MAC is opened; longer frames than it tried are then the driver's
 	VLANInsert         bool             // let the device insert the tags that are beside a frame
 	Queues             Queues           // how several queues share the MAC
 	VLANStrip          bool             // let the device remove the VLAN tag and report it
-	VLANDouble         bool             // the inner tag of two too; needs VLANStrip and Features.DoubleVLAN
+	VLANDouble         bool             // the inner tag of two too, and insert both (TPIDs 0x8100; S-VLAN tags stay among the bytes); needs VLANStrip and Features.DoubleVLAN
 	KeepTx             bool             // Send frees nothing; Reap hands finished frames back
 	NetIPAlign         int              // bytes, 0 to 15
 	Pool               *pagepool.Pool   // nil: the MAC makes one

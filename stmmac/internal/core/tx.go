@@ -118,6 +118,7 @@ type TxRing struct {
 	clean    uint32 // the slot that finishes next
 	tail     uint32 // the slot to post next; the device never owns it
 	inflight uint32 // slots that the device has, or has finished
+	contexts uint32 // those of them that have no buffer
 	limits   TxLimits
 	oneEnd   uint32 // how long a frame of one buffer is not any more, without the Ethernet header
 	keep     bool   // finished frames wait for Reap
@@ -173,7 +174,7 @@ func (r *TxRing) Restart(d TxDescs, n int, l TxLimits) {
 		r.n, r.handles = uint32(n), make([]pagepool.Handle, n)
 		r.reserve = uint32(n) / 4
 	}
-	r.clean, r.tail, r.inflight, r.since = 0, 0, 0, 0
+	r.clean, r.tail, r.inflight, r.contexts, r.since = 0, 0, 0, 0, 0
 	r.limits = l
 	r.SetTap(r.tap)
 }
@@ -364,11 +365,7 @@ func (r *TxRing) gather(b *pagepool.Buf, used, space int) (k int, size uint32, e
 	if b == nil {
 		return 0, 0, ErrFrameTooShort
 	}
-	way, err := r.prepare(b)
-	if err != nil {
-		return 0, 0, err
-	}
-	k = way.contexts
+	way := wayOf(b.Flags)
 	most, longest := min(int(r.n-1), MaxBatch), uint32(r.limits.MaxFrame)-way.tags
 	for p := b; p != nil; p = p.Next() {
 		_, _, ok := r.view.Lookup(p)
@@ -387,6 +384,12 @@ func (r *TxRing) gather(b *pagepool.Buf, used, space int) (k int, size uint32, e
 	}
 	if size < EthHeaderLen {
 		return 0, 0, ErrFrameTooShort
+	}
+	if way.tags > 0 {
+		if err := r.placeTags(&way, b, k < most); err != nil {
+			return 0, 0, err
+		}
+		k += way.contexts
 	}
 	if used+k > space {
 		return 0, 0, nil
@@ -418,6 +421,7 @@ func (r *TxRing) describe(b *pagepool.Buf, used int, way txWay) (size uint32) {
 		context.Own |= r.ring.Format.TxOwn
 		first = 0
 		r.handles[r.slot(used)] = noBuf
+		r.contexts++
 		r.post[used] = context
 		used++
 	}
@@ -467,7 +471,7 @@ func (r *TxRing) reapBacklog(dst []*pagepool.Buf) int {
 
 func (r *TxRing) reclaim(dst []*pagepool.Buf) int {
 	frames := 0
-	for dst == nil && r.inflight > 0 {
+	for dst == nil && r.inflight > 0 && r.contexts == 0 {
 		// A piece of the ring that does not wrap.
 		want := min(r.inflight, r.n-r.clean)
 		k, all, any := loadSent(r.ring.word(r.clean), uintptr(r.ring.Format.Stride), want)
@@ -499,6 +503,7 @@ func (r *TxRing) drop(k uint32) {
 func (r *TxRing) dropAny(k uint32) {
 	for ; k > 0; k-- {
 		if r.handles[r.clean] == noBuf {
+			r.contexts--
 			r.advance(1)
 		} else {
 			r.drop(1)
@@ -525,10 +530,11 @@ func (r *TxRing) finish(dst []*pagepool.Buf) int {
 			break
 		}
 		k++
+		last := r.ends(slot, own)
 		if slot++; slot == r.n {
 			slot = 0
 		}
-		if own&r.ring.Format.TxDoneLast == 0 {
+		if !last {
 			continue
 		}
 		if own&r.ring.Format.TxDoneErr != 0 {
@@ -546,7 +552,13 @@ func (r *TxRing) finish(dst []*pagepool.Buf) int {
 	return n
 }
 
-// link returns the frame that lies in k slots from slot on.
+// ends says whether a finished descriptor is the last of a frame, which one without
+// a buffer is not, whatever the device says.
+func (r *TxRing) ends(slot, own uint32) bool {
+	return own&r.ring.Format.TxDoneLast != 0 && r.handles[slot] != noBuf
+}
+
+// link returns the frame that lies in the k slots from slot on that finish next.
 func (r *TxRing) link(slot, k uint32) *pagepool.Buf {
 	var head, tail *pagepool.Buf
 	for ; k > 0; k-- {
@@ -563,6 +575,8 @@ func (r *TxRing) link(slot, k uint32) *pagepool.Buf {
 				tail.SetNext(b)
 			}
 			tail = b
+		} else {
+			r.contexts--
 		}
 		slot++
 	}
@@ -601,7 +615,7 @@ func (r *TxRing) Look() bool {
 		switch own := r.ring.own(slot); {
 		case own&ownBit != 0:
 			return false
-		case own&r.ring.Format.TxDoneLast != 0:
+		case r.ends(slot, own):
 			return true
 		}
 		if slot++; slot == r.n {

@@ -18,32 +18,47 @@ type txWay struct {
 	csum     bool   // its checksums are asked for
 }
 
-// prepare decides how a frame is sent. It changes nothing.
-func (r *TxRing) prepare(b *pagepool.Buf) (w txWay, err error) {
-	f := b.Flags
-	if f&pagepool.TxSpecial == 0 {
-		return w, nil
-	}
+// wayOf is what the flags of a frame ask for.
+func wayOf(f pagepool.Flags) (w txWay) {
 	w.csum = f&pagepool.TxCsum != 0
-	if f&pagepool.VLANTag == 0 {
-		return w, nil
+	if f&pagepool.VLANTag != 0 {
+		w.tags = VLANTagLen
+		if f&pagepool.InnerVLANTag != 0 {
+			w.tags += VLANTagLen
+		}
 	}
-	w.tags = VLANTagLen
-	if f&pagepool.InnerVLANTag != 0 {
-		w.tags += VLANTagLen
-	}
-	if r.limits.Tag && f&pagepool.VLANService == 0 && (f&pagepool.InnerVLANTag == 0 || r.limits.InnerTag) {
+	return w
+}
+
+// placeTags decides who inserts the tags that are beside b, a frame that can be
+// sent: the device, if the ring has room for a context descriptor too, or the
+// driver. It changes nothing else.
+func (r *TxRing) placeTags(w *txWay, b *pagepool.Buf, room bool) error {
+	if room && r.tagsByDevice(b) {
 		w.contexts = 1
-		return w, nil
+		return nil
+	}
+	if b.Headroom() < int(w.tags) {
+		return ErrNoHeadroom
 	}
 	w.insert = true
-	switch {
-	case b.Headroom() < int(w.tags):
-		return w, ErrNoHeadroom
-	case b.Len() < 2*addrLen:
-		return w, ErrFrameTooShort
+	return nil
+}
+
+// tagsByDevice says whether the device can insert the tags that are beside b. An
+// inner tag goes behind the first tag of the frame, whoever put that there, so
+// two are for frames that have none among their bytes.
+func (r *TxRing) tagsByDevice(b *pagepool.Buf) bool {
+	switch f := b.Flags; {
+	case !r.limits.Tag || f&pagepool.VLANService != 0:
+		return false
+	case f&pagepool.InnerVLANTag == 0:
+		return true
 	}
-	return w, nil
+	var head [EthHeaderLen]byte
+	b.CopyTo(head[:])
+	tpid := uint16(head[2*addrLen])<<8 | uint16(head[2*addrLen+1])
+	return r.limits.InnerTag && tpid != tpidCustomer && tpid != tpidService
 }
 
 // addrLen is the length of an Ethernet address.
@@ -69,7 +84,7 @@ func (w txWay) apply(r *TxRing, b *pagepool.Buf) (own uint32) {
 	switch {
 	case !ok:
 		r.c.csumNone.Add(1)
-	case p.Plain && p.Tags <= r.limits.CsumTags && b.FrameLen()+int(w.tags) <= r.limits.MaxCsum:
+	case p.Plain && p.Tags <= r.limits.CsumTags && b.FrameLen() <= r.limits.MaxCsum:
 		r.c.csumDevice.Add(1)
 		if p.ICMPv4 {
 			p.Clear(b)
@@ -84,25 +99,26 @@ func (w txWay) apply(r *TxRing, b *pagepool.Buf) (own uint32) {
 
 // insertTags moves the tags that are beside a frame among its bytes.
 func insertTags(b *pagepool.Buf) {
-	n, tpid := VLANTagLen, uint16(tpidCustomer)
+	tpid := uint16(tpidCustomer)
 	if b.Flags&pagepool.VLANService != 0 {
 		tpid = tpidService
 	}
+	var head [2*addrLen + 2*VLANTagLen]byte
+	b.CopyTo(head[:2*addrLen])
+	n := 2 * addrLen
+	n += putTag(head[n:], tpid, b.VLAN)
 	if b.Flags&pagepool.InnerVLANTag != 0 {
-		n += VLANTagLen
-	}
-	b.Prepend(n)
-	p := b.Bytes()
-	copy(p, p[n:][:2*addrLen])
-	p = putTag(p[2*addrLen:], tpid, b.VLAN)
-	if n > VLANTagLen {
-		putTag(p, tpidCustomer, b.InnerVLAN)
+		n += putTag(head[n:], tpidCustomer, b.InnerVLAN)
 	}
 	b.Flags &^= pagepool.VLANTag | pagepool.VLANService | pagepool.InnerVLANTag
+	b.Prepend(n - 2*addrLen)
+	for p, rest := b, head[:n]; len(rest) > 0; p = p.Next() {
+		rest = rest[copy(p.Bytes(), rest):]
+	}
 }
 
-// putTag writes a tag and returns what follows it.
-func putTag(p []byte, tpid, tci uint16) []byte {
+// putTag writes a tag and returns its length.
+func putTag(p []byte, tpid, tci uint16) int {
 	p[0], p[1], p[2], p[3] = byte(tpid>>8), byte(tpid), byte(tci>>8), byte(tci)
-	return p[VLANTagLen:]
+	return VLANTagLen
 }

@@ -159,7 +159,10 @@ func (h *HW) ring(ch int, tail mmio.Reg[uint32], m core.RingMemory) ring {
 
 // RxDescs implements core.Hardware.
 func (h *HW) RxDescs(ch int, m core.RingMemory) core.RxDescs {
-	return &rxDescs{ring: h.ring(ch, gmac4reg.DMACHRxDescTailPointer, m), interrupts: 1, inner: h.cfg.VLANDouble}
+	return &rxDescs{
+		ring: h.ring(ch, gmac4reg.DMACHRxDescTailPointer, m), interrupts: 1,
+		outer: h.cfg.VLANStrip, inner: h.cfg.VLANDouble,
+	}
 }
 
 // TxDescs implements core.Hardware.

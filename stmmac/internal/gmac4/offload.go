@@ -15,7 +15,7 @@ func (h *HW) checksRx() bool { return h.cfg.RxChecksum && h.feat.RxChecksum }
 // Checksum Offload Engine.
 func (h *HW) TxOffloads() core.TxLimits {
 	l := core.TxLimits{Tag: h.feat.AddressInsert && h.cfg.VLANInsert}
-	l.InnerTag = l.Tag && h.feat.DoubleVLAN
+	l.InnerTag = l.Tag && h.cfg.VLANDouble // EDVLP
 	if h.cfg.TxChecksum && h.feat.TxChecksum {
 		l.CsumTags = 1
 		if h.cfg.VLANDouble {

@@ -24,7 +24,7 @@ func (h *HW) format() *core.Format {
 	f := &core.Format{
 		Stride: descSize,
 
-		RxMask:   uint32(gmac4reg.RxFD | gmac4reg.RxLD | gmac4reg.RxCTXT | gmac4reg.RxES | gmac4reg.RxRS0V),
+		RxMask:   uint32(gmac4reg.RxFD | gmac4reg.RxLD | gmac4reg.RxCTXT | gmac4reg.RxES),
 		RxWhole:  uint32(gmac4reg.RxFD | gmac4reg.RxLD),
 		RxLast:   uint32(gmac4reg.RxLD),
 		RxLen:    uint16(gmac4reg.RxPL),
@@ -34,6 +34,9 @@ func (h *HW) format() *core.Format {
 		TxFirst: uint32(gmac4reg.TxFD), TxLast: uint32(gmac4reg.TxLD), TxOwn: uint32(gmac4reg.TxOWN),
 		TxFrameLen: uint32(gmac4reg.TxFL), TxCsum: uint32(gmac4reg.CIC.Of(cicAll)),
 		TxDoneLast: uint32(gmac4reg.TxLD), TxDoneErr: uint32(gmac4reg.TxES),
+	}
+	if h.cfg.VLANStrip {
+		f.RxMask |= uint32(gmac4reg.RxRS0V)
 	}
 	if h.checksRx() {
 		// RDES1 counts only where RS1V says so.
@@ -89,7 +92,8 @@ func (r *ring) at(slot uint32) unsafe.Pointer {
 type rxDescs struct {
 	ring
 	interrupts int
-	inner      bool // tags of both kinds are taken off
+	outer      bool // the tag of a frame is taken off
+	inner      bool // and the second of two
 }
 
 var _ core.RxDescs = (*rxDescs)(nil)
@@ -128,7 +132,7 @@ func (r *rxDescs) Meta(slot, own uint32) (f pagepool.Flags, vlan, inner uint16) 
 	if d3&gmac4reg.RxRS1V != 0 {
 		f = pagepool.Flags(r.core.Format.RxCsum[*(*uint8)(unsafe.Add(d, des1))])
 	}
-	if d3&gmac4reg.RxRS0V == 0 {
+	if !r.outer || d3&gmac4reg.RxRS0V == 0 {
 		return f, 0, 0
 	}
 	tags := *(*uint32)(unsafe.Add(d, des0))

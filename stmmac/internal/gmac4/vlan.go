@@ -47,8 +47,9 @@ func (h *HW) vlanStrip() gmac4reg.VLANTag {
 		v |= gmac4reg.EVLS.Of(gmac4reg.StripAlways) | gmac4reg.EVLRXS
 	}
 	if h.cfg.VLANDouble {
-		// The outer tag of two is an S-VLAN tag, and filtered by its VID too.
-		v |= gmac4reg.EDVLP | gmac4reg.ESVL | gmac4reg.DOVLTC | gmac4reg.EIVLS.Of(gmac4reg.StripAlways) | gmac4reg.EIVLRXS
+		// Without ESVL: no descriptor tells of what type a tag was that is gone, so
+		// S-VLAN tags stay among the bytes.
+		v |= gmac4reg.EDVLP | gmac4reg.EIVLS.Of(gmac4reg.StripAlways) | gmac4reg.EIVLRXS
 	}
 	return v
 }

@@ -41,13 +41,13 @@ func TestVLANTrace(t *testing.T) {
 		}},
 		"four filters": {core.Config{VLANStrip: true, VLANDouble: true}, core.Features{VLANFilters: 4}, []step{
 			{vids(7, 0), []string{
-				"MAC_VLAN_Tag b5740000", "MAC_VLAN_Tag_Data 00030007", "MAC_VLAN_Tag b5740001",
-				"MAC_VLAN_Tag_Data 00030000", "MAC_VLAN_Tag b5740005", "MAC_Packet_Filter 00010000"}},
-			{vids(0, 9), []string{"MAC_VLAN_Tag_Data 00000000", "MAC_VLAN_Tag b5740001", "MAC_VLAN_Tag_Data 00030009", "MAC_VLAN_Tag b5740009"}},
+				"MAC_VLAN_Tag b5600000", "MAC_VLAN_Tag_Data 00030007", "MAC_VLAN_Tag b5600001",
+				"MAC_VLAN_Tag_Data 00030000", "MAC_VLAN_Tag b5600005", "MAC_Packet_Filter 00010000"}},
+			{vids(0, 9), []string{"MAC_VLAN_Tag_Data 00000000", "MAC_VLAN_Tag b5600001", "MAC_VLAN_Tag_Data 00030009", "MAC_VLAN_Tag b5600009"}},
 			{core.Filter{Promiscuous: true, VLANs: []uint16{0, 9}}, []string{"MAC_Packet_Filter 00000001"}},
 			{vids(0, 9), []string{"MAC_Packet_Filter 00010000"}},
-			{vids(), []string{"MAC_Packet_Filter 00000000", "MAC_VLAN_Tag_Data 00000000", "MAC_VLAN_Tag b5740005",
-				"MAC_VLAN_Tag_Data 00000000", "MAC_VLAN_Tag b5740009"}},
+			{vids(), []string{"MAC_Packet_Filter 00000000", "MAC_VLAN_Tag_Data 00000000", "MAC_VLAN_Tag b5600005",
+				"MAC_VLAN_Tag_Data 00000000", "MAC_VLAN_Tag b5600009"}},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
