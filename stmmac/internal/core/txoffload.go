@@ -28,10 +28,7 @@ func (r *TxRing) prepare(b *pagepool.Buf) (w txWay, err error) {
 	if f&pagepool.VLANTag == 0 {
 		return w, nil
 	}
-	w.tags = VLANTagLen
-	if f&pagepool.InnerVLANTag != 0 {
-		w.tags += VLANTagLen
-	}
+	w.tags = uint32(tagsLen(&b.Meta))
 	if r.limits.Tag && f&pagepool.VLANService == 0 && (f&pagepool.InnerVLANTag == 0 || r.limits.InnerTag) {
 		w.contexts = 1
 		return w, nil
@@ -48,12 +45,6 @@ func (r *TxRing) prepare(b *pagepool.Buf) (w txWay, err error) {
 
 // addrLen is the length of an Ethernet address.
 const addrLen = 6
-
-// TPIDs of VLAN tags.
-const (
-	tpidCustomer = 0x8100 // IEEE 802.1Q
-	tpidService  = 0x88a8 // IEEE 802.1ad
-)
 
 // apply does what the driver does itself for a frame that it has taken, and
 // returns what the word with OWN of its first descriptor has in addition.
@@ -84,25 +75,10 @@ func (w txWay) apply(r *TxRing, b *pagepool.Buf) (own uint32) {
 
 // insertTags moves the tags that are beside a frame among its bytes.
 func insertTags(b *pagepool.Buf) {
-	n, tpid := VLANTagLen, uint16(tpidCustomer)
-	if b.Flags&pagepool.VLANService != 0 {
-		tpid = tpidService
-	}
-	if b.Flags&pagepool.InnerVLANTag != 0 {
-		n += VLANTagLen
-	}
+	n := tagsLen(&b.Meta)
 	b.Prepend(n)
 	p := b.Bytes()
 	copy(p, p[n:][:2*addrLen])
-	p = putTag(p[2*addrLen:], tpid, b.VLAN)
-	if n > VLANTagLen {
-		putTag(p, tpidCustomer, b.InnerVLAN)
-	}
+	PutTags(p[2*addrLen:], &b.Meta)
 	b.Flags &^= pagepool.VLANTag | pagepool.VLANService | pagepool.InnerVLANTag
-}
-
-// putTag writes a tag and returns what follows it.
-func putTag(p []byte, tpid, tci uint16) []byte {
-	p[0], p[1], p[2], p[3] = byte(tpid>>8), byte(tpid), byte(tci>>8), byte(tci)
-	return p[VLANTagLen:]
 }
