@@ -46,6 +46,8 @@ var allowed = map[string][]string{
 	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
 	"internal/pcapngtest":           {},                       // and only tests import it
 	"examples/echo":                 {"stmmac", "stmmac/bus", "stmmac/sim", "netstack", "pagepool", "github.com/rs/zerolog"},
+	"examples/internal/cli":         {"stmmac/bus"},
+	"examples/stmmacctl":            {"stmmac", "stmmac/bus", "pagepool", "examples/internal/cli"},
 	"examples/forwarder":            {"stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "github.com/rs/zerolog", "golang.org/x/sys/..."},
 }
 
