@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"stmmac/internal/regs":          {"mmio"},
 	"stmmac/internal/regs/gmac4reg": {"mmio", "stmmac/internal/regs"},
 	"stmmac/internal/checksum":      {"pagepool"},
+	"stmmac/internal/pcapng":        {},
 	"stmmac/internal/core":          {"mmio", "barrier", "pagepool", "stmmac/internal/checksum", "stmmac/internal/regs", "github.com/rs/zerolog"},
 	"stmmac/internal/phy":           {"stmmac/internal/core"},
 	"stmmac/internal/gmac4":         {"mmio", "barrier", "pagepool", "stmmac/internal/core", "stmmac/internal/regs/..."},
@@ -43,7 +44,10 @@ var allowed = map[string][]string{
 	"stmmac/bus":                    {"stmmac", "stmmac/sim"},
 	"netstack":                      {"stmmac", "pagepool", "github.com/rs/zerolog", "gvisor.dev/gvisor/..."},
 	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
+	"internal/pcapngtest":           {},                       // and only tests import it
 	"examples/echo":                 {"stmmac", "stmmac/bus", "stmmac/sim", "netstack", "pagepool", "github.com/rs/zerolog"},
+	"examples/internal/cli":         {"stmmac/bus"},
+	"examples/stmmacctl":            {"stmmac", "stmmac/bus", "pagepool", "examples/internal/cli"},
 	"examples/forwarder":            {"stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "github.com/rs/zerolog", "golang.org/x/sys/..."},
 }
 

@@ -715,7 +715,7 @@ func TestD63(t *testing.T) {
 			w.arm()
 			for i := range scale(t, 1_000_000) {
 				if !w.round(i) {
-					t.Fatalf("round %d: an event was lost, status %#x", i, r4.DMACHStatus.Load(chan0(t, r.dev)))
+					t.Fatalf("round %d: an event was lost, status %v", i, r4.DMACHStatus.Load(chan0(t, r.dev)))
 				}
 			}
 			r.settled()

@@ -48,6 +48,7 @@ type MAC struct {
 	rxShared  bool       // receive buffers shared interrupts since the MAC was opened
 	link      Link
 	linkMoved chan struct{} // closed and replaced when the link changes
+	captures  []*Capture    // those that are not closed
 	filter    core.Filter
 	filterUse core.FilterUse
 	// filterFull counts how often the filter had no room for what it should do.
@@ -147,6 +148,7 @@ func (m *MAC) release() error {
 	for _, q := range m.tx {
 		q.ring.End()
 	}
+	m.endCaptures()
 	if m.running {
 		if err := m.stop(context.Background()); err != nil {
 			// The device may still write: its memory is not given back.

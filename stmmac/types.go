@@ -38,6 +38,8 @@ type (
 	Filter = core.Filter
 	// FilterUse says how the device does a Filter.
 	FilterUse = core.FilterUse
+	// Register is a register of a device and what it held.
+	Register = core.Register
 	// Queues says how several queues share the MAC.
 	Queues = core.Queues
 	// TxSched is how the MAC chooses between transmit queues.

@@ -289,7 +289,7 @@ func (g *rig) mustRecv(want []byte) [4]uint32 {
 	g.t.Helper()
 	got, w, ok := g.recv()
 	if !ok {
-		g.t.Fatalf("no frame; descriptor %d is %08x, status %08x", g.rxHead%g.n, w, r4.DMACHStatus.Load(g.ch(0)))
+		g.t.Fatalf("no frame; descriptor %d is %08x, status %v", g.rxHead%g.n, w, r4.DMACHStatus.Load(g.ch(0)))
 	}
 	if !bytes.Equal(got, want) {
 		g.t.Fatalf("frame of %d bytes differs from the one of %d that was sent", len(got), len(want))

@@ -126,6 +126,10 @@ type Hardware interface {
 	// Counters yields the sums of all that ReadCounters has read, with the
 	// databook's names. Any goroutine may call it and ReadCounters.
 	Counters() iter.Seq2[string, uint64]
+	// Dump reads all registers that the device has, in the order of their offsets,
+	// but those that a read changes. With ErrGone the list ends where the device
+	// stopped to answer.
+	Dump() ([]Register, error)
 	// SetRxWatchdog sets how long after a frame whose descriptor does not ask for
 	// an interrupt a receive channel raises one; 0 turns that off. It returns the
 	// time that the device can do.

@@ -365,7 +365,7 @@ func (r *TxRing) gather(b *pagepool.Buf, used, space int) (k int, size uint32, e
 	if b == nil {
 		return 0, 0, ErrFrameTooShort
 	}
-	way := wayOf(b.Flags)
+	way := wayOf(&b.Meta)
 	most, longest := min(int(r.n-1), MaxBatch), uint32(r.limits.MaxFrame)-way.tags
 	for p := b; p != nil; p = p.Next() {
 		_, _, ok := r.view.Lookup(p)

@@ -18,16 +18,9 @@ type txWay struct {
 	csum     bool   // its checksums are asked for
 }
 
-// wayOf is what the flags of a frame ask for.
-func wayOf(f pagepool.Flags) (w txWay) {
-	w.csum = f&pagepool.TxCsum != 0
-	if f&pagepool.VLANTag != 0 {
-		w.tags = VLANTagLen
-		if f&pagepool.InnerVLANTag != 0 {
-			w.tags += VLANTagLen
-		}
-	}
-	return w
+// wayOf is what the metadata of a frame ask for.
+func wayOf(m *pagepool.Meta) txWay {
+	return txWay{csum: m.Flags&pagepool.TxCsum != 0, tags: uint32(tagsLen(m))}
 }
 
 // placeTags decides who inserts the tags that are beside b, a frame that can be
@@ -64,12 +57,6 @@ func (r *TxRing) tagsByDevice(b *pagepool.Buf) bool {
 // addrLen is the length of an Ethernet address.
 const addrLen = 6
 
-// TPIDs of VLAN tags.
-const (
-	tpidCustomer = 0x8100 // IEEE 802.1Q
-	tpidService  = 0x88a8 // IEEE 802.1ad
-)
-
 // apply does what the driver does itself for a frame that it has taken, and
 // returns what the word with OWN of its first descriptor has in addition.
 func (w txWay) apply(r *TxRing, b *pagepool.Buf) (own uint32) {
@@ -99,26 +86,12 @@ func (w txWay) apply(r *TxRing, b *pagepool.Buf) (own uint32) {
 
 // insertTags moves the tags that are beside a frame among its bytes.
 func insertTags(b *pagepool.Buf) {
-	tpid := uint16(tpidCustomer)
-	if b.Flags&pagepool.VLANService != 0 {
-		tpid = tpidService
-	}
-	var head [2*addrLen + 2*VLANTagLen]byte
+	var head [2*addrLen + MaxTags]byte
 	b.CopyTo(head[:2*addrLen])
-	n := 2 * addrLen
-	n += putTag(head[n:], tpid, b.VLAN)
-	if b.Flags&pagepool.InnerVLANTag != 0 {
-		n += putTag(head[n:], tpidCustomer, b.InnerVLAN)
-	}
+	n := 2*addrLen + PutTags(head[2*addrLen:], &b.Meta)
 	b.Flags &^= pagepool.VLANTag | pagepool.VLANService | pagepool.InnerVLANTag
 	b.Prepend(n - 2*addrLen)
 	for p, rest := b, head[:n]; len(rest) > 0; p = p.Next() {
 		rest = rest[copy(p.Bytes(), rest):]
 	}
-}
-
-// putTag writes a tag and returns its length.
-func putTag(p []byte, tpid, tci uint16) int {
-	p[0], p[1], p[2], p[3] = byte(tpid>>8), byte(tpid), byte(tci>>8), byte(tci)
-	return VLANTagLen
 }

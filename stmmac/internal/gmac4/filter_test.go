@@ -373,7 +373,7 @@ func TestFilterUse(t *testing.T) {
 		h, f := newHW(core.Config{}, c.feat)
 		use, err := h.SetFilter(c.f)
 		if err != nil || use != c.use || gmac4reg.MACPacketFilter.Load(f) != c.ctrl {
-			t.Errorf("%+v: %+v, %v, filter %#x, want %+v and %#x", c.feat, use, err, gmac4reg.MACPacketFilter.Load(f), c.use, c.ctrl)
+			t.Errorf("%+v: %+v, %v, filter %v, want %+v and %v", c.feat, use, err, gmac4reg.MACPacketFilter.Load(f), c.use, c.ctrl)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestMMCSums(t *testing.T) {
 		}
 	}
 	if v := gmac4reg.MMCControl.Load(f); v != gmac4reg.MMCCntRst|gmac4reg.MMCRstOnRd {
-		t.Errorf("MMC_Control %#x", v)
+		t.Errorf("MMC_Control %v", v)
 	}
 	for _, c := range h.mmc.have {
 		f.ReadClear(uint32(c.reg), mmio.AllOnes)

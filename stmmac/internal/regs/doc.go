@@ -14,7 +14,20 @@ type Register struct {
 	Name   string
 	Stride uint32
 	Count  int
+
+	Read Read                  // what reading it does
+	Text func(v uint32) string // what a value says, as "SWR|INTM=2"; nil if it has no bits with names
 }
+
+// Read says whether a register may be read by somebody who only wants to look.
+type Read uint8
+
+// What reading a register does.
+const (
+	ReadPlain  Read = iota // nothing
+	ReadClears             // it clears bits, sets a count back or takes something out of a queue
+	ReadWindow             // nothing, but it shows what the last access through it moved
+)
 
 // Table is the register map of a generation.
 type Table []Register

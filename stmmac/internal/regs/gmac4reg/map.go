@@ -4,7 +4,7 @@ import "github.com/gostmmac/gostmmac/stmmac/internal/regs"
 
 // Map is the register map in the databook's layout ([DefaultLayout]) and with
 // the databook's names.
-var Map = regs.Table{
+var Map = describe(regs.Table{
 	{Off: uint32(MACConfiguration), Name: "MAC_Configuration"},
 	{Off: uint32(MACExtConfiguration), Name: "MAC_Ext_Configuration"},
 	{Off: uint32(MACPacketFilter), Name: "MAC_Packet_Filter"},
@@ -181,4 +181,4 @@ var Map = regs.Table{
 	{Off: 0x1100 + uint32(DMACHCurAppRxBuffer), Name: "DMA_CH%d_Current_App_RxBuffer", Stride: 0x80, Count: 8},
 	{Off: 0x1100 + uint32(DMACHStatus), Name: "DMA_CH%d_Status", Stride: 0x80, Count: 8},
 	{Off: 0x1100 + uint32(DMACHMissFrameCnt), Name: "DMA_CH%d_Miss_Frame_Cnt", Stride: 0x80, Count: 8},
-}
+})
