@@ -38,7 +38,7 @@ const (
 
 // Flags of frames in both directions: tags that are not among the bytes of a
 // frame but beside them. A frame that was received so and is sent on leaves
-// with the same tags.
+// with the same tags. The second and the third mean nothing without VLANTag.
 const (
 	// VLANTag: the frame has an outer tag, whose tag control information is in
 	// Meta.VLAN. Its TPID is 0x8100.
