@@ -112,6 +112,7 @@ func (m *MAC) trials(rx bool) []trial {
 func (m *MAC) tryChecksums(ctx context.Context, tx, rx bool) (txErr, rxErr error) {
 	list := m.trials(rx)
 	pool := m.Pool()
+	// One at a time: the rings may be as short as one frame.
 	for i, t := range list {
 		b, err := pool.Alloc()
 		if err != nil {
@@ -120,11 +121,11 @@ func (m *MAC) tryChecksums(ctx context.Context, tx, rx bool) (txErr, rxErr error
 		b.SetData(t.frame)
 		p, _ := checksum.Parse(b)
 		p.Fill(b)
-		copy(list[i].frame, b.Bytes()) // what is to arrive
+		want := bytes.Clone(b.Bytes()) // what is to arrive
 		switch {
 		case t.bad:
-			list[i].frame[len(t.frame)-1] ^= 1
-			copy(b.Bytes(), list[i].frame)
+			want[len(want)-1] ^= 1
+			copy(b.Bytes(), want)
 		case tx:
 			copy(b.Bytes(), t.frame) // the fields hold what they held
 			p.Spoil(b)
@@ -132,12 +133,9 @@ func (m *MAC) tryChecksums(ctx context.Context, tx, rx bool) (txErr, rxErr error
 		}
 		if n, err := m.tx[0].ring.Send([]*pagepool.Buf{b}); n != 1 {
 			pool.Free(b)
-			return fmt.Errorf("frame %d was not taken: %w", i, err), nil
+			return fmt.Errorf("frame %d of %d was not taken (%v)", i+1, len(list), err), nil
 		}
-	}
-	for i, t := range list {
-		b := m.awaitFrame(ctx)
-		if b == nil {
+		if b = m.awaitFrame(ctx); b == nil {
 			err := fmt.Errorf("frame %d of %d did not come back within %v", i+1, len(list), selfTestTime)
 			return err, err
 		}
@@ -145,16 +143,17 @@ func (m *MAC) tryChecksums(ctx context.Context, tx, rx bool) (txErr, rxErr error
 		b.CopyTo(got)
 		flags := b.Flags
 		pool.Free(b)
-		same := bytes.Equal(got, t.frame)
+		m.awaitSent(ctx)
+		same := bytes.Equal(got, want)
 		if tx && !t.bad && !same && txErr == nil {
 			txErr = fmt.Errorf("frame %d of %d came back with another checksum", i+1, len(list))
 		}
-		want := pagepool.RxCsumGood
+		verdict := pagepool.RxCsumGood
 		if t.bad || !same {
-			want = pagepool.RxCsumBad
+			verdict = pagepool.RxCsumBad
 		}
-		if verdict := flags & (pagepool.RxCsumGood | pagepool.RxCsumBad); rx && verdict != want && rxErr == nil {
-			rxErr = fmt.Errorf("frame %d of %d came back with verdict %#x, want %#x", i+1, len(list), verdict, want)
+		if got := flags & (pagepool.RxCsumGood | pagepool.RxCsumBad); rx && got != verdict && rxErr == nil {
+			rxErr = fmt.Errorf("frame %d of %d came back with verdict %#x, want %#x", i+1, len(list), got, verdict)
 		}
 	}
 	return txErr, rxErr
@@ -172,6 +171,16 @@ func (m *MAC) awaitFrame(ctx context.Context) *pagepool.Buf {
 		}
 		if m.cfg.Clock.Now() >= deadline || m.cfg.Clock.Sleep(ctx, selfTestPoll) != nil {
 			return nil
+		}
+	}
+}
+
+// awaitSent waits until the descriptor of the frame that came back is free too.
+func (m *MAC) awaitSent(ctx context.Context) {
+	r := m.tx[0].ring
+	for deadline := m.cfg.Clock.Now() + selfTestTime; r.Reap(nil) == 0 && m.cfg.Clock.Now() < deadline; {
+		if m.cfg.Clock.Sleep(ctx, selfTestPoll) != nil {
+			return
 		}
 	}
 }
