@@ -37,7 +37,7 @@ func withPHY(c rigConfig, p sim.PHYConfig, ask stmmac.PHY) rigConfig {
 // queues sets the number of queues of model and MAC.
 func queues(c rigConfig, n int) rigConfig {
 	c.sim.RxQueues, c.sim.TxQueues = n, n
-	c.sim.RxFIFO, c.sim.TxFIFO = 32<<10, 32<<10
+	c.sim.RxFIFO, c.sim.TxFIFO, c.bufs = 32<<10, 32<<10, 4096
 	c.opts = append(c.opts, stmmac.WithQueues(n, n))
 	return c
 }

@@ -180,6 +180,9 @@ func (h *HW) SetLink(l core.Link) error {
 			"half duplex at %d Mbit/s with %d transmit queues: %w", l.Speed, h.tx, errors.ErrUnsupported))
 	}
 	v := gmac4reg.MACConfiguration.Load(h.csr)
+	if uint32(v) == mmio.AllOnes {
+		return h.fail("set link", "MAC_Configuration", uint32(v), core.ErrGone)
+	}
 	if v&(gmac4reg.TE|gmac4reg.RE) != 0 {
 		v &^= gmac4reg.TE | gmac4reg.RE
 		gmac4reg.MACConfiguration.Store(h.csr, v)
