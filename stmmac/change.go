@@ -18,7 +18,15 @@ func (m *MAC) change(ctx context.Context, op string, check func() error, set fun
 	if err := check(); err != nil {
 		return wrap(op, m.cfg.Name, err)
 	}
-	return m.rebuild(ctx, op, true, set)
+	// Close does not wait for what a device that does not obey may take.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(m.life, func() { cancel(ErrClosed) })()
+	err := m.rebuild(ctx, op, true, set)
+	if err != nil && context.Cause(ctx) == ErrClosed {
+		return &Error{Op: op, Dev: m.cfg.Name, Err: ErrClosed}
+	}
+	return err
 }
 
 // alive says why nothing can be changed any more, or nil. The caller holds m.mu.

@@ -35,7 +35,8 @@ func (m *MAC) Counters() iter.Seq2[string, uint64] {
 		m.mu.Lock()
 		full := m.filterFull
 		m.mu.Unlock()
-		_ = yield("filter_full", full) && yield("faults", m.faults.Load()) && yield("recoveries", m.recoveries.Load())
+		_ = yield("filter_full", full) && yield("faults", m.faults.Load()) && yield("recoveries", m.recoveries.Load()) &&
+			yield("link_changes", m.linkChanges.Load()) && yield("phy_errors", m.phyErrors.Load())
 	}
 }
 

@@ -5,21 +5,31 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/gostmmac/gostmmac/stmmac/internal/core"
 	"github.com/gostmmac/gostmmac/stmmac/internal/phy"
 )
 
-// Link is the state of the link.
+// Link is the state of the link. A MAC that failed has none.
 func (m *MAC) Link() Link {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.linkNow()
+}
+
+func (m *MAC) linkNow() Link {
+	if m.Err() != nil {
+		return Link{}
+	}
 	return m.link
 }
 
-// LinkReason says why the link of a MAC with a PHY is down, or is "".
+// LinkReason says why the link of a MAC with a PHY, or of one that failed, is
+// down, or is "".
 func (m *MAC) LinkReason() string {
+	if err := m.Err(); err != nil {
+		return err.Error()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -33,7 +43,8 @@ func (m *MAC) LinkReason() string {
 
 // Links yields the state of the link and then each change of it, until ctx
 // ends or the MAC is closed. Changes that follow each other faster than they
-// are taken are merged.
+// are taken are merged. A link that was lost and is back at the next look at
+// the PHY is yielded again.
 func (m *MAC) Links(ctx context.Context) iter.Seq[Link] {
 	return func(yield func(Link) bool) {
 		for {
@@ -41,13 +52,18 @@ func (m *MAC) Links(ctx context.Context) iter.Seq[Link] {
 			if m.linkMoved == nil {
 				m.linkMoved = make(chan struct{})
 			}
-			l, moved := m.link, m.linkMoved
+			moved, failed := m.linkMoved, m.failed
+			l := m.linkNow()
+			if m.Err() != nil {
+				failed = nil // that is known
+			}
 			m.mu.Unlock()
 			if !yield(l) {
 				return
 			}
 			select {
 			case <-moved:
+			case <-failed:
 			case <-ctx.Done():
 				return
 			case <-m.closing:
@@ -113,8 +129,9 @@ func (m *MAC) SetPause(mode PauseMode) error {
 	})
 }
 
-// SetLoopback makes the MAC receive what it sends, and nothing else; the link
-// counts as up meanwhile, and the cable is cut off. The clocks of the PHY must run.
+// SetLoopback makes the MAC receive what it sends, and nothing else: in full
+// duplex without pause frames, also while the link is down. [MAC.Link] goes on to
+// tell the state of the link. The clocks of the PHY must run.
 func (m *MAC) SetLoopback(on bool) error {
 	return m.changeLink("set loopback", func() error {
 		m.looped = on
@@ -122,6 +139,9 @@ func (m *MAC) SetLoopback(on bool) error {
 		return m.setLink()
 	})
 }
+
+// sends says that the transmitter is on.
+func (m *MAC) sends() bool { return m.link.Up || m.looped }
 
 // changeLink is a change of the link by the application.
 func (m *MAC) changeLink(op string, change func() error) error {
@@ -144,7 +164,9 @@ func (m *MAC) withPHY(f func(*phy.PHY) error) error {
 	if err := f(m.phy); err != nil {
 		return err
 	}
-	return m.pollPHY()
+	err := m.pollPHY()
+	m.notePHY(err)
+	return err
 }
 
 // applyLink makes l the link, or with anew one like the one before. The caller
@@ -161,22 +183,31 @@ func (m *MAC) applyLink(l Link, anew bool) error {
 		return err
 	}
 	if anew || l != old {
-		m.linkChanges.Add(1)
-		if m.linkMoved != nil {
-			close(m.linkMoved)
-			m.linkMoved = nil
-		}
-		m.log().Info().Stringer("link", l).Msg("link")
+		m.tellLink()
 	}
 	return nil
+}
+
+// tellLink tells of a change of the link.
+func (m *MAC) tellLink() {
+	m.linkChanges.Add(1)
+	if m.linkMoved != nil {
+		close(m.linkMoved)
+		m.linkMoved = nil
+	}
+	m.log().Info().Stringer("link", m.link).Msg("link")
 }
 
 // setLink programs the MAC for its link.
 func (m *MAC) setLink() error {
 	l := m.link
-	if m.looped && !l.Up {
-		best := m.hw.LinkModes() &^ (core.HalfDuplexModes | core.Mode2500Full)
-		l = best.Best().Link()
+	if m.looped {
+		if !l.Up {
+			best := m.hw.LinkModes() &^ (core.HalfDuplexModes | core.Mode2500Full)
+			l = best.Best().Link()
+		}
+		// Its own frames must not make it defer, and its own pauses not pause it.
+		l.FullDuplex, l.RxPause, l.TxPause = true, false, false
 	}
 	return m.hw.SetLink(l)
 }
@@ -211,11 +242,24 @@ func (m *MAC) pollPHY() error {
 	return nil
 }
 
-// phyDue is when the PHY is to be looked at again: a link that is down is looked
-// at with each tick, since that is when somebody waits for it.
-func (m *MAC) phyDue(now time.Duration) time.Duration {
-	if !m.link.Up {
-		return now
+// followPHY is pollPHY for a MAC that is programmed afterwards. A PHY that cannot be
+// read is asked again at the next look; the link is what it was.
+func (m *MAC) followPHY() {
+	m.unloopPHY()
+	l, changed, err := m.phy.Poll()
+	if m.notePHY(err); err != nil {
+		return
 	}
-	return now + m.phy.Interval()
+	moved := changed || l != m.link
+	if m.link = l; moved {
+		m.tellLink()
+	}
+}
+
+// unloopPHY ends the loopback of the PHY, if reset needed it. When that fails the
+// next look at the PHY goes on with it.
+func (m *MAC) unloopPHY() {
+	if err := m.phy.Loopback(false); err != nil {
+		m.notePHY(err)
+	}
 }

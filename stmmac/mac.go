@@ -62,6 +62,7 @@ type MAC struct {
 	closeOnce sync.Once
 	closeErr  error
 	failure   atomic.Pointer[Error] // why the device stopped working
+	failed    chan struct{}         // closed when it has
 }
 
 func (m *MAC) log() *zerolog.Logger {
@@ -193,6 +194,7 @@ func (m *MAC) wrap(op string, err error) *Error { return &Error{Op: op, Dev: m.c
 // returns why the device failed.
 func (m *MAC) fail(err *Error) error {
 	if m.failure.CompareAndSwap(nil, err) {
+		close(m.failed)
 		m.log().Error().Err(err).Msg("device failed")
 		m.wakeAll()
 	}

@@ -123,7 +123,7 @@ func (o *monitor) pass() {
 		if f != nil {
 			o.rebuild(now, f.op, f.err)
 		}
-		if due {
+		if due && m.Err() == nil {
 			o.look(now)
 		}
 	}
@@ -139,9 +139,10 @@ func (o *monitor) look(now time.Duration) {
 		o.counts = now + countersTick
 		m.readCounters()
 	}
-	if m.phy != nil && now >= o.phy {
+	// A link that is down is looked for with each tick: somebody waits for it.
+	if m.phy != nil && (!m.link.Up || now >= o.phy) {
 		o.lookPHY()
-		o.phy = m.phyDue(now)
+		o.phy = now + m.phy.Interval()
 	}
 	if m.Err() != nil {
 		return
@@ -172,7 +173,7 @@ func (o *monitor) look(now time.Duration) {
 		s := &o.tx[i]
 		var stuck bool
 		s.mark, stuck = q.ring.Stuck(s.mark)
-		if s.seen(now, stuck && m.link.Up && !m.hw.TxPaused(i)) >= m.stallTx() {
+		if s.seen(now, stuck && m.sends() && !m.hw.TxPaused(i)) >= m.stallTx() {
 			o.rebuild(now, fmt.Sprintf("transmit queue %d", i), ErrStalled)
 			return
 		}
@@ -184,10 +185,15 @@ func (o *monitor) look(now time.Duration) {
 func (o *monitor) lookPHY() {
 	m := o.m
 	err := m.pollPHY()
-	switch {
-	case errors.Is(err, ErrGone):
+	if errors.Is(err, ErrGone) {
 		m.fail(m.within("look at the PHY", err))
-	case err != nil:
+	}
+	m.notePHY(err)
+}
+
+// notePHY keeps the error of the last look at the PHY, nil if there was none.
+func (m *MAC) notePHY(err error) {
+	if err != nil && !errors.Is(err, ErrGone) {
 		m.phyErrors.Add(1)
 		if m.phyErr == nil {
 			m.log().Warn().Err(err).Msg("PHY")
@@ -199,7 +205,7 @@ func (o *monitor) lookPHY() {
 // stallTx is how long a frame may take to leave: in half duplex others may keep
 // the line busy.
 func (m *MAC) stallTx() time.Duration {
-	if !m.link.FullDuplex {
+	if m.link.Up && !m.link.FullDuplex && !m.looped {
 		return max(m.cfg.Recovery.Stall, 5*time.Second)
 	}
 	return m.cfg.Recovery.Stall

@@ -28,7 +28,7 @@ func Open(ctx context.Context, d Device, opts ...Option) (*MAC, error) {
 	if err := validate(&o); err != nil {
 		return nil, &Error{Op: "open", Dev: o.Name, Err: err}
 	}
-	m := &MAC{cfg: o.Config, dev: d, closing: make(chan struct{}), link: o.Link}
+	m := &MAC{cfg: o.Config, dev: d, closing: make(chan struct{}), failed: make(chan struct{}), link: o.Link}
 	m.life, m.endLife = context.WithCancel(context.Background())
 	m.monitor.init(m)
 	m.filter = core.Filter{Promiscuous: o.Promiscuous, AllMulticast: o.AllMulticast}
@@ -155,7 +155,11 @@ func hardware(cfg *Config, d Device) (core.Hardware, error) {
 // start brings the MAC from reset to running.
 func (m *MAC) start(ctx context.Context, p Program) error {
 	var err error
-	if m.feat, err = m.hw.Identify(); err != nil {
+	if m.feat, err = m.hw.Identify(); errors.Is(err, ErrNoClock) && m.dev.Reset(ctx) == nil {
+		// A reset hung for want of a clock, and the PHY could not be reached.
+		m.feat, err = m.hw.Identify()
+	}
+	if err != nil {
 		return err
 	}
 	if err = m.fits(); err != nil {
@@ -175,7 +179,7 @@ func (m *MAC) start(ctx context.Context, p Program) error {
 	if err = m.findPHY(ctx); err != nil {
 		return err
 	}
-	if err = m.reset(ctx); err != nil {
+	if err = m.reset(ctx, false); err != nil {
 		return err
 	}
 	if err = m.makePool(); err != nil {
@@ -202,6 +206,7 @@ func (m *MAC) start(ctx context.Context, p Program) error {
 	}
 	m.attachProgram()
 	if m.phy != nil {
+		m.unloopPHY()
 		// A link that is there already is there when Open returns.
 		if err = m.pollPHY(); err != nil {
 			return err

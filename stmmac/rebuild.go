@@ -127,8 +127,13 @@ func (m *MAC) takeDown(ctx context.Context) error {
 // restart resets and starts a MAC that was taken down. After an error it is down
 // as before.
 func (m *MAC) restart(ctx context.Context) error {
-	if err := m.reset(ctx); err != nil {
+	if err := m.reset(ctx, true); err != nil {
 		return err
+	}
+	if m.phy != nil {
+		// The PHY may have lost its link in the meantime: a MAC that sent to the
+		// old one would send into nothing.
+		m.followPHY()
 	}
 	if err := m.bringUp(); err != nil {
 		return errors.Join(err, m.takeDown(context.WithoutCancel(ctx)))
@@ -140,16 +145,30 @@ func (m *MAC) restart(ctx context.Context) error {
 const resetTries = 3
 
 // reset resets the MAC. That does not end without the clocks of the PHY, so a PHY
-// that is looked after is brought up before, and again if it has stopped them.
-func (m *MAC) reset(ctx context.Context) error {
+// that is looked after is brought up before. Some stop their receive clock while
+// they have no link: in loopback, in which the PHY may be left until followPHY,
+// they have one. When the MAC has run before, again, a PHY that cannot be brought up
+// is no error as long as it has its clocks.
+func (m *MAC) reset(ctx context.Context, again bool) error {
+	if m.phy == nil {
+		return m.hw.Reset(ctx)
+	}
 	for try := 1; ; try++ {
-		if m.phy != nil {
-			if err := m.phy.Start(ctx); err != nil {
-				return err
-			}
+		lame := m.phy.Start(ctx)
+		if lame != nil && (!again || ctx.Err() != nil || errors.Is(lame, ErrGone)) {
+			return lame
 		}
 		err := m.hw.Reset(ctx)
-		if m.phy == nil || try == resetTries || !errors.Is(err, ErrNoClock) {
+		m.notePHY(lame)
+		if !errors.Is(err, ErrNoClock) {
+			return err
+		}
+		// Until a reset from outside ends this one the PHY cannot be reached.
+		if m.dev.Reset(context.WithoutCancel(ctx)) != nil {
+			return err
+		}
+		if try == resetTries || m.phy.Loopback(true) != nil {
+			m.unloopPHY()
 			return err
 		}
 	}
@@ -169,9 +188,11 @@ func (m *MAC) quiesce(ctx context.Context) {
 
 // idle says that the MAC has nothing to send and nothing to store.
 func (m *MAC) idle() bool {
-	for i, q := range m.tx {
-		if m.link.Up && m.hw.TxPending(i) || m.link.Up && !q.ring.Idle() {
-			return false
+	if m.sends() {
+		for i, q := range m.tx {
+			if m.hw.TxPending(i) || !q.ring.Idle() {
+				return false
+			}
 		}
 	}
 	for i := range m.rx {

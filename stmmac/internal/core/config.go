@@ -166,8 +166,8 @@ type Config struct {
 	CSROffset uint32      // bytes from the start of the region to the CSR space
 	CSRClock  uint64      // Hz, 1 MHz or more; 0: unknown, which excludes a PHY and a receive watchdog
 	AddrWidth int         // address bits that the integration wired; 0: what the feature register says
-	RxFIFO    int         // bytes, all queues together; 0: what the feature register says
-	TxFIFO    int         // bytes, all queues together; 0: what the feature register says
+	RxFIFO    int         // bytes, all queues together; 0: what the feature register says, or 2 KiB a queue if it does not
+	TxFIFO    int         // bytes, all queues together; 0: what the feature register says, or 2 KiB a queue if it does not
 	DescCache bool        // DMA_Mode.DCHE, 5.20
 	AXI       AXI         // parameters of the bus interface
 	MSI       *MSI        // nil: one vector for everything

@@ -16,7 +16,7 @@ type Features struct {
 
 	RxQueues, TxQueues     int
 	RxChannels, TxChannels int
-	RxFIFO, TxFIFO         int // bytes, all queues together
+	RxFIFO, TxFIFO         int // bytes, all queues together; 0: not told
 	AddrWidth              int // bits of a DMA address
 	PerfectFilters         int // MAC addresses beside the first
 	HashBins               int // 0: no hash table

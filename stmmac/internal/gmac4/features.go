@@ -24,7 +24,7 @@ func readFeatures(csr mmio.Region, v gmac4reg.Version) core.Features {
 		ARPOffload: f0&gmac4reg.ARPOFFSEL != 0, AddressInsert: f0&gmac4reg.SAVLANINS != 0,
 		VLANHash: f0&gmac4reg.VLHASH != 0, PerfectFilters: int(gmac4reg.ADDMACADRSEL.Get(f0)),
 
-		RxFIFO: 128 << gmac4reg.RXFIFOSIZE.Get(f1), TxFIFO: 128 << gmac4reg.TXFIFOSIZE.Get(f1),
+		RxFIFO: fifoSize(gmac4reg.RXFIFOSIZE.Get(f1)), TxFIFO: fifoSize(gmac4reg.TXFIFOSIZE.Get(f1)),
 		AddrWidth: addrWidth(gmac4reg.ADDR64.Get(f1)), L3L4Filters: int(gmac4reg.L3L4FNUM.Get(f1)),
 		TSO: f1&gmac4reg.TSOEN != 0, SplitHeader: f1&gmac4reg.SPHEN != 0,
 		DCB: f1&gmac4reg.DCBEN != 0, AV: f1&gmac4reg.AVSEL != 0,
@@ -47,6 +47,17 @@ func readFeatures(csr mmio.Region, v gmac4reg.Version) core.Features {
 // counted decodes a count of queues or channels, which are at most eight
 // whatever the four bits say.
 func counted(code uint32) int { return min(int(code)+1, maxQueues) }
+
+// fifoSize decodes the size of a FIFO. No MAC has the 128 bytes of code 0, which
+// stands where an integration did not say (case D50), nor the codes behind that of
+// 256 KiB.
+func fifoSize(code uint32) int {
+	const most = 11
+	if code == 0 || code > most {
+		return 0
+	}
+	return 128 << code
+}
 
 func addrWidth(code uint32) int {
 	switch code {

@@ -182,6 +182,9 @@ func (h *HW) SetLink(l core.Link) error {
 		return h.fail("set link", "", 0, fmt.Errorf("half duplex at %d Mbit/s: %w", l.Speed, errors.ErrUnsupported))
 	}
 	v := gmac4reg.MACConfiguration.Load(h.csr)
+	if uint32(v) == mmio.AllOnes {
+		return h.fail("set link", "MAC_Configuration", uint32(v), core.ErrGone)
+	}
 	if v&(gmac4reg.TE|gmac4reg.RE) != 0 {
 		v &^= gmac4reg.TE | gmac4reg.RE
 		gmac4reg.MACConfiguration.Store(h.csr, v)

@@ -79,7 +79,7 @@ func txMode(n int) gmac4reg.MTLTxQMode {
 // shrunk: their sum never exceeds the FIFO.
 func (h *HW) DivideTxFIFO(n int) {
 	n = max(1, min(n, h.tx))
-	each := txMode(share(h.cfg.TxFIFO, h.feat.TxFIFO, n))
+	each := txMode(h.txShareOf(n))
 	for i := range h.tx {
 		reg := gmac4reg.MTLTxQOperationMode
 		was := reg.Load(h.ch[i].mtl)

@@ -144,15 +144,37 @@ func (h *HW) setupMAC(s core.Setup) {
 
 // rxShare and txShare are the bytes of FIFO that a queue has: the hardware
 // takes sizes in units of 256 bytes.
-func (h *HW) rxShare() int { return share(h.cfg.RxFIFO, h.feat.RxFIFO, h.rx) }
-func (h *HW) txShare() int { return share(h.cfg.TxFIFO, h.feat.TxFIFO, h.tx) }
+func (h *HW) rxShare() int {
+	return share(fifo(h.cfg.RxFIFO, h.feat.RxFIFO, h.feat.RxQueues), h.rx, gmac4reg.RQS.Max())
+}
+func (h *HW) txShare() int { return h.txShareOf(h.tx) }
 
-func share(given, feature, queues int) int {
-	n := feature
-	if given != 0 {
-		n = min(n, given)
+// txShareOf is the share of each of n queues.
+func (h *HW) txShareOf(n int) int {
+	return share(fifo(h.cfg.TxFIFO, h.feat.TxFIFO, h.feat.TxQueues), n, gmac4reg.TQS.Max())
+}
+
+// unknownFIFO is what each queue that a MAC was built with has in a FIFO of which
+// nobody tells the size: a frame of MTU 1500 has to fit.
+const unknownFIFO = 2048
+
+// fifo is the size of a FIFO by the configuration, the feature register and the
+// number of queues that the MAC was built with.
+func fifo(given, feature, built int) int {
+	switch {
+	case feature == 0 && given == 0:
+		return unknownFIFO * built
+	case feature == 0:
+		return given
+	case given == 0:
+		return feature
 	}
-	return max(n/queues&^255, 256)
+	return min(given, feature)
+}
+
+// share is the part of a FIFO that one of its queues has; most is the largest code.
+func share(fifo, queues int, most uint32) int {
+	return min(max(fifo/queues&^255, 256), 256*int(most+1))
 }
 
 // MaxFrame implements core.Hardware: with store and forward a frame has to fit
