@@ -693,20 +693,26 @@ func (r *TxRing) Idle() bool {
 }
 
 // Stuck says whether frames are with the device of which, by the state of the
-// ring, it has finished none since the call before; mark is what that call
-// returned. It is for one goroutine and says no while another is inside a call.
+// ring, it has finished none since the call before, or it has finished all and says
+// of none where it ends; mark is what that call returned. It is for one goroutine and says no while another is inside a call.
 func (r *TxRing) Stuck(mark uint64) (now uint64, stuck bool) {
 	if !r.enter() {
 		return 0, false
 	}
 	defer r.leave()
-	slot, k := r.clean, uint32(0)
-	for ; k < r.inflight && r.ring.own(slot)&ownBit == 0; k++ {
+	slot, whole := r.clean, false
+	k := uint32(0)
+	for ; k < r.inflight; k++ {
+		own := r.ring.own(slot)
+		if own&ownBit != 0 {
+			break
+		}
+		whole = whole || r.ends(slot, own)
 		if slot++; slot == r.n {
 			slot = 0
 		}
 	}
-	if k == r.inflight {
+	if k == r.inflight && (k == 0 || whole) {
 		return 0, false
 	}
 	now = 1<<63 | r.c.done.Load()<<16 | uint64(slot)
