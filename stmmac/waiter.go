@@ -178,6 +178,7 @@ func (w *waiter) sleepDirect(ctx context.Context, kicked <-chan struct{}) error 
 	switch {
 	case err == nil:
 		w.mac.handle(w.ch, w.event)
+		w.pass(n)
 		if err := w.direct.Unmask(); err != nil {
 			w.mac.lost("unmask an interrupt", err)
 		}
@@ -187,6 +188,18 @@ func (w *waiter) sleepDirect(ctx context.Context, kicked <-chan struct{}) error 
 		w.mac.lost("wait for an interrupt", err)
 	}
 	return nil
+}
+
+// pass makes all but the sleeper that got an interrupt look again: it may have been
+// for them. There are others only around a change of the duplex.
+func (w *waiter) pass(got *nap) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for n := range w.naps {
+		if n != got {
+			n.end()
+		}
+	}
 }
 
 // note says that somebody sleeps on the queue's own vector, or does not any more.
