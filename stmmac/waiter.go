@@ -29,6 +29,7 @@ type waiter struct {
 	longest atomic.Int64 // how long to sleep at most, nanoseconds; 0: no limit
 	maxSpin atomic.Int32 // how often to look before sleeping, at most
 	spins   int32        // how often lately
+	waiters atomic.Int32 // goroutines inside wait
 
 	mu     sync.Mutex
 	kicked chan struct{}     // closed and replaced by kick
@@ -80,6 +81,8 @@ func (w *waiter) err(op string) error {
 // wait sleeps until look finds something to do; starved says that no interrupt
 // can come.
 func (w *waiter) wait(ctx context.Context, op string, look func() (ready, starved bool)) error {
+	w.waiters.Add(1)
+	defer w.waiters.Add(-1)
 	for {
 		kicked := w.kicks()
 		if err := w.err(op); err != nil {
@@ -154,6 +157,7 @@ func (w *waiter) sleep(ctx context.Context, kicked <-chan struct{}, starved bool
 	}
 	select {
 	case <-w.wake:
+		w.share()
 	case <-kicked:
 	case <-w.mac.closing:
 	case <-ctx.Done():
@@ -178,7 +182,7 @@ func (w *waiter) sleepDirect(ctx context.Context, kicked <-chan struct{}) error 
 	switch {
 	case err == nil:
 		w.mac.handle(w.ch, w.event)
-		w.pass(n)
+		w.share()
 		if err := w.direct.Unmask(); err != nil {
 			w.mac.lost("unmask an interrupt", err)
 		}
@@ -190,15 +194,11 @@ func (w *waiter) sleepDirect(ctx context.Context, kicked <-chan struct{}) error 
 	return nil
 }
 
-// pass makes all but the sleeper that got an interrupt look again: it may have been
-// for them. There are others only around a change of the duplex.
-func (w *waiter) pass(got *nap) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for n := range w.naps {
-		if n != got {
-			n.end()
-		}
+// share makes all look again when one of several was woken: it may have been for
+// another. There are several only around a change of the duplex.
+func (w *waiter) share() {
+	if w.waiters.Load() > 1 {
+		w.kick()
 	}
 }
 
