@@ -124,9 +124,6 @@ next:
 
 func channels(f *core.Features) int { return max(f.RxChannels, f.TxChannels) }
 
-// wide is n for a device whose addresses need a second register.
-func wide(f *core.Features, n int) int { return one(f.AddrWidth > 32) * n }
-
 func one(has bool) int {
 	if has {
 		return 1
