@@ -42,6 +42,7 @@ type MAC struct {
 	mu        sync.Mutex // guards what follows and the registers behind it
 	phy       *phy.PHY   // nil with a fixed link
 	phyErr    error      // of the last look at the PHY
+	hung      bool       // a reset has not ended, as far as is known
 	looped    bool       // what is sent comes back
 	link      Link
 	linkMoved chan struct{} // closed and replaced when the link changes
