@@ -44,6 +44,7 @@ type MAC struct {
 	mu        sync.Mutex // guards what follows and the registers behind it
 	phy       *phy.PHY   // nil with a fixed link
 	phyErr    error      // of the last look at the PHY
+	hung      bool       // a reset has not ended, as far as is known
 	looped    bool       // what is sent comes back
 	rxShared  bool       // receive buffers shared interrupts since the MAC was opened
 	link      Link

@@ -159,6 +159,8 @@ func (o *monitor) look(now time.Duration) {
 		}
 	}
 	for i, q := range m.rx {
+		// The counters of lost frames have eleven bits, and begin anew.
+		q.collectLost()
 		// An idle queue stands still too: only with a frame in front of it that
 		// is a fault.
 		s := &o.rx[i]
@@ -174,6 +176,9 @@ func (o *monitor) look(now time.Duration) {
 		var stuck bool
 		s.mark, stuck = q.ring.Stuck(s.mark)
 		if s.seen(now, stuck && m.sends() && !m.hw.TxPaused(i)) >= m.stallTx() {
+			if m.phy != nil && o.linkMoved() {
+				return // with a link at the next look the frame has to be gone
+			}
 			o.rebuild(now, fmt.Sprintf("transmit queue %d", i), ErrStalled)
 			return
 		}
@@ -189,6 +194,14 @@ func (o *monitor) lookPHY() {
 		m.fail(m.within("look at the PHY", err))
 	}
 	m.notePHY(err)
+}
+
+// linkMoved looks at the PHY whether it was the link that kept frames from leaving:
+// its loss is no fault of the MAC.
+func (o *monitor) linkMoved() bool {
+	before := o.m.linkChanges.Load()
+	o.lookPHY()
+	return o.m.Err() != nil || o.m.linkChanges.Load() != before
 }
 
 // notePHY keeps the error of the last look at the PHY, nil if there was none.

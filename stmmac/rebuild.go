@@ -150,8 +150,11 @@ const resetTries = 3
 // they have one. When the MAC has run before, again, a PHY that cannot be brought up
 // is no error as long as it has its clocks.
 func (m *MAC) reset(ctx context.Context, again bool) error {
-	if m.phy == nil {
-		return m.hw.Reset(ctx)
+	if m.phy == nil || m.hung {
+		if err := m.hw.Reset(ctx); err != nil || m.phy == nil {
+			return err
+		}
+		m.hung = false
 	}
 	for try := 1; ; try++ {
 		lame := m.phy.Start(ctx)
@@ -160,14 +163,15 @@ func (m *MAC) reset(ctx context.Context, again bool) error {
 		}
 		err := m.hw.Reset(ctx)
 		m.notePHY(lame)
-		if !errors.Is(err, ErrNoClock) {
+		if err == nil || errors.Is(err, ErrGone) {
 			return err
 		}
 		// Until a reset from outside ends this one the PHY cannot be reached.
 		if m.dev.Reset(context.WithoutCancel(ctx)) != nil {
+			m.hung = true
 			return err
 		}
-		if try == resetTries || m.phy.Loopback(true) != nil {
+		if !errors.Is(err, ErrNoClock) || try == resetTries || m.phy.Loopback(true) != nil {
 			m.unloopPHY()
 			return err
 		}

@@ -99,6 +99,10 @@ func (w *waiter) wait(ctx context.Context, op string, look func() (ready, starve
 		if err := w.mac.enter(ctx); err != nil {
 			return &Error{Op: op, Dev: w.mac.cfg.Name, Err: err}
 		}
+		if w.err(op) != nil { // a rebuild has failed meanwhile
+			w.mac.leave()
+			continue
+		}
 		err := w.mac.hw.Unmask(w.ch, w.event)
 		w.mac.leave()
 		if err != nil {
