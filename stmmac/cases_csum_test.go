@@ -513,9 +513,9 @@ func TestNoRxEngine(t *testing.T) {
 		"no engine":  {sim: sim.Config{NoRxChecksum: true}},
 		"not wanted": {opts: []stmmac.Option{stmmac.WithChecksums(false, true)}},
 		"its feature bit lies": {sim: sim.Config{NoRxChecksum: true},
-			wrap: func(d *sim.Device) stmmac.Device { return liar{d, uint32(r4.RXCOESEL)} }},
+			wrap: features(uint32(r4.RXCOESEL), 0)},
 		"its feature bit lies and it is tried": {sim: sim.Config{NoRxChecksum: true}, opts: []stmmac.Option{with(func(c *stmmac.Config) { c.SelfTest = true })},
-			wrap: func(d *sim.Device) stmmac.Device { return liar{d, uint32(r4.RXCOESEL)} }},
+			wrap: features(uint32(r4.RXCOESEL), 0)},
 	} {
 		for _, mtu := range []int{1500, 9000} {
 			c := c

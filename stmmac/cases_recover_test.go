@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gostmmac/gostmmac/mmio"
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac"
 	"github.com/gostmmac/gostmmac/stmmac/sim"
@@ -832,28 +831,6 @@ func TestEndWhileRebuilding(t *testing.T) {
 	}
 }
 
-// lying is a device whose registers are not what they should be.
-func lying(read func(off, v uint32) uint32) func(*sim.Device) stmmac.Device {
-	return func(d *sim.Device) stmmac.Device { return lyingDevice{d, read} }
-}
-
-type lyingDevice struct {
-	*sim.Device
-	read func(off, v uint32) uint32
-}
-
-func (d lyingDevice) Region(i int) (mmio.Region, error) {
-	r, err := d.Device.Region(i)
-	return lyingRegion{r, d.read}, err
-}
-
-type lyingRegion struct {
-	mmio.Region
-	read func(off, v uint32) uint32
-}
-
-func (r lyingRegion) Load32(off uint32) uint32 { return r.read(off, r.Region.Load32(off)) }
-
 // TestLyingFeatures has feature registers that tell less, or more, than there is: the
 // link has what they tell, and frames pass.
 func TestLyingFeatures(t *testing.T) {
@@ -872,12 +849,7 @@ func TestLyingFeatures(t *testing.T) {
 		{"no half duplex, full partner", half, sim.Mode10Full, link(10, true)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := newRig(t, withPHY(rigConfig{wrap: lying(func(off, v uint32) uint32 {
-				if off == 0x11c {
-					return v &^ tc.clear
-				}
-				return v
-			})}, sim.PHYConfig{Partner: sim.Partner{Modes: tc.partner}}, stmmac.PHY{}))
+			r := newRig(t, withPHY(rigConfig{wrap: features(0, tc.clear)}, sim.PHYConfig{Partner: sim.Partner{Modes: tc.partner}}, stmmac.PHY{}))
 			r.pass(1200 * time.Millisecond)
 			r.agrees(tc.want)
 			if tc.want.Up {

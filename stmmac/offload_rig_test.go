@@ -7,10 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gostmmac/gostmmac/mmio"
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac"
-	"github.com/gostmmac/gostmmac/stmmac/sim"
 )
 
 // Protocols of the frames below.
@@ -261,30 +259,6 @@ func (r *rig) txStats() map[string]uint64 {
 		}
 	}
 	return sum
-}
-
-// liar is a device whose feature register tells of what is not there.
-type liar struct {
-	*sim.Device
-	f0 uint32
-}
-
-func (l liar) Region(i int) (mmio.Region, error) {
-	r, err := l.Device.Region(i)
-	return lyingRegion{r, l.f0}, err
-}
-
-type lyingRegion struct {
-	mmio.Region
-	f0 uint32
-}
-
-func (r lyingRegion) Load32(off uint32) uint32 {
-	v := r.Region.Load32(off)
-	if off == 0x011c {
-		v |= r.f0
-	}
-	return v
 }
 
 // TestFixed holds the judge of the frames below to vectors of case D35.

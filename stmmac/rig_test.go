@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gostmmac/gostmmac/mmio"
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac"
 	"github.com/gostmmac/gostmmac/stmmac/sim"
@@ -361,4 +362,32 @@ func mustFail(t *testing.T, err, target error, words ...string) {
 			t.Errorf("error %q does not say %q", err, w)
 		}
 	}
+}
+
+// features wraps a device whose MAC_HW_Feature0 tells also of set, and not of unset.
+func features(set, unset uint32) func(*sim.Device) stmmac.Device {
+	return func(d *sim.Device) stmmac.Device { return lyingDevice{d, set, unset} }
+}
+
+type lyingDevice struct {
+	*sim.Device
+	set, unset uint32
+}
+
+func (d lyingDevice) Region(i int) (mmio.Region, error) {
+	r, err := d.Device.Region(i)
+	return lyingRegion{r, d}, err
+}
+
+type lyingRegion struct {
+	mmio.Region
+	dev lyingDevice
+}
+
+func (r lyingRegion) Load32(off uint32) uint32 {
+	v := r.Region.Load32(off)
+	if off == 0x011c {
+		v = v&^r.dev.unset | r.dev.set
+	}
+	return v
 }

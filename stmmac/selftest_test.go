@@ -75,7 +75,7 @@ func TestD37(t *testing.T) {
 		{name: "every fourth is wrong", sim: sim.Config{Faults: sim.Faults{TxChecksumCorrupts: 4}}},
 		{name: "missing", sim: sim.Config{Faults: sim.Faults{TxChecksumMissing: true}}},
 		{name: "its feature bit lies", sim: sim.Config{NoTxChecksum: true}, misuse: true,
-			wrap: func(d *sim.Device) stmmac.Device { return liar{d, uint32(r4.TXCOESEL)} }},
+			wrap: features(uint32(r4.TXCOESEL), 0)},
 		{name: "known to be wrong", sim: sim.Config{Faults: sim.Faults{TxChecksumCorrupts: 1}}, off: true},
 		{name: "no feature", sim: sim.Config{NoTxChecksum: true}},
 		{name: "no engine at all", sim: sim.Config{NoTxChecksum: true, NoRxChecksum: true}},
