@@ -15,6 +15,7 @@ import (
 
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac"
+	r4 "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 	"github.com/gostmmac/gostmmac/stmmac/sim"
 )
 
@@ -418,6 +419,70 @@ func TestStalls(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// tickClock is a stepClock whose timers fire when a test says so.
+type tickClock struct {
+	stepClock
+	fire func()
+}
+
+func (c *tickClock) AfterFunc(_ time.Duration, f func()) func() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fire = f
+	return func() bool { return true }
+}
+
+// tick lets 100 ms pass, and the monitor look.
+func (c *tickClock) tick(m *stmmac.MAC) {
+	c.mu.Lock()
+	c.now += 100 * time.Millisecond
+	fire := c.fire
+	c.mu.Unlock()
+	fire()
+	m.MonitorPass()
+}
+
+// TestNoLast plays a device that gives descriptors back and says of none that a frame
+// ends there: nothing can be reaped, and the queue counts as one that stands still.
+func TestNoLast(t *testing.T) {
+	for _, good := range []bool{false, true} {
+		t.Run(fmt.Sprintf("good %v", good), func(t *testing.T) {
+			regs, clock := fakeGMAC4(), &tickClock{}
+			m, d, err := openOn(t, regs, stmmac.WithLink(gigabit), stmmac.WithClock(clock), stmmac.WithRings(8, 8))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ring := d.memory[uint64(regs.Peek(0x1114))]
+			for range 2 {
+				b := chain(t, m.Pool(), frame(60, 1), 60)
+				if n, err := m.Tx(0).Send([]*pagepool.Buf{b}); n != 1 || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			for slot := range 2 {
+				d3 := uint32(r4.TxFD)
+				if good {
+					d3 |= uint32(r4.TxLD)
+				}
+				binary.LittleEndian.PutUint32(ring[16*slot+12:], d3)
+			}
+			for range 100 {
+				clock.tick(m)
+			}
+			if n := recoveries(m); (n != 0) == good {
+				t.Errorf("%d recoveries", n)
+			}
+			if n := m.Tx(0).Reap(nil); (n != 0) != good {
+				t.Errorf("%d frames are done", n)
+			}
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+			d.mustUnmap(t)
+		})
 	}
 }
 
@@ -871,7 +936,7 @@ func FuzzFeatures(f *testing.F) {
 	f.Add(uint32(0x1053), ^uint32(0), ^uint32(0), ^uint32(0), ^uint32(0), ^uint32(0), uint8(3))
 	f.Add(uint32(0x52), ^uint32(0), uint32(0), ^uint32(0), uint32(0), uint32(0x0141), uint8(2))
 	f.Fuzz(func(t *testing.T, version, f0, f1, f2, f3, mdio uint32, kind uint8) {
-		regs := fakeGMAC4()
+		regs, clock := fakeGMAC4(), &tickClock{}
 		for off, v := range map[uint32]uint32{0x110: version, 0x11c: f0, 0x120: f1, 0x124: f2, 0x128: f3} {
 			regs.Set(off, v)
 		}
@@ -882,7 +947,7 @@ func FuzzFeatures(f *testing.F) {
 			return mdio>>(n%17) ^ n>>3
 		})
 		queues := int(kind>>2&3) + 1
-		opts := []stmmac.Option{stmmac.WithQueues(queues, queues), stmmac.WithRings(4, 4), stmmac.WithCSRClock(100e6), stmmac.WithBufSize(512)}
+		opts := []stmmac.Option{stmmac.WithQueues(queues, queues), stmmac.WithRings(4, 4), stmmac.WithCSRClock(100e6), stmmac.WithBufSize(512), stmmac.WithClock(clock)}
 		if kind&1 != 0 {
 			opts = append(opts, stmmac.WithPHY(stmmac.PHY{Addr: int(kind>>1&1) - 1, Clause45: kind&2 != 0}))
 		}
@@ -899,7 +964,7 @@ func FuzzFeatures(f *testing.F) {
 		m.SetMTU(t.Context(), 46)
 		m.Renegotiate()
 		for range 3 {
-			m.MonitorPass()
+			clock.tick(m)
 		}
 		for range m.Counters() {
 		}
