@@ -45,10 +45,11 @@ var allowed = map[string][]string{
 	"netstack":                      {"stmmac", "pagepool", "github.com/rs/zerolog", "gvisor.dev/gvisor/..."},
 	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
 	"internal/pcapngtest":           {},                       // and only tests import it
-	"examples/echo":                 {"stmmac", "stmmac/bus", "stmmac/sim", "netstack", "pagepool", "github.com/rs/zerolog"},
+	"examples/echo":                 {"examples/internal/cli", "stmmac", "stmmac/bus", "stmmac/sim", "netstack", "pagepool", "github.com/rs/zerolog"},
 	"examples/internal/cli":         {"stmmac/bus"},
+	"examples/internal/clitest":     {}, // and only tests import it
 	"examples/stmmacctl":            {"stmmac", "stmmac/bus", "pagepool", "examples/internal/cli"},
-	"examples/forwarder":            {"stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "github.com/rs/zerolog", "golang.org/x/sys/..."},
+	"examples/forwarder":            {"examples/internal/cli", "stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "github.com/rs/zerolog", "golang.org/x/sys/..."},
 }
 
 // testOnly may be imported by tests beside what their package may, and beside

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gostmmac/gostmmac/examples/internal/cli"
 	"github.com/gostmmac/gostmmac/netstack"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
 )
@@ -28,7 +29,7 @@ func selfTest(ctx context.Context, o *bus.Opener, cfg *config, w io.Writer) erro
 	for _, p := range cfg.net.Addresses {
 		other, err := neighbour(p)
 		if err != nil {
-			return &openError{err}
+			return &cli.OpenError{Err: err}
 		}
 		peers.Addresses = append(peers.Addresses, other)
 	}

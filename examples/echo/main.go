@@ -6,32 +6,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/netip"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/gostmmac/gostmmac/examples/internal/cli"
 	"github.com/gostmmac/gostmmac/netstack"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal kills
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
-
-// Exit statuses.
-const (
-	exitOK = iota
-	exitFailed
-	exitUsage
-)
+func main() { cli.Main(run) }
 
 // run is the command without the process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -39,37 +23,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // runWith is run with the devices of an opener.
-func runWith(ctx context.Context, o *bus.Opener, args []string, stdout, stderr io.Writer) (code int) {
-	complain := func(code int, err error) int {
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			fmt.Fprintln(stderr, "echo:", line)
-		}
-		return code
-	}
+func runWith(ctx context.Context, o *bus.Opener, args []string, stdout, stderr io.Writer) int {
 	cfg, err := parse(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return exitOK
+		return cli.OK
 	case err != nil:
-		return complain(exitUsage, err)
+		fmt.Fprintln(stderr, "echo:", err)
+		return cli.Usage
 	}
 	serve := echo
 	if cfg.dev == "" {
 		serve = selfTest
 	}
-	err = serve(ctx, o, cfg, stdout)
-	var open *openError
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.As(err, &open):
-		complain(exitUsage, err)
-		if h := hint(err); h != "" {
-			fmt.Fprintln(stderr, "echo:", h)
-		}
-		return exitUsage
-	}
-	return complain(exitFailed, err)
+	return cli.End(stderr, "echo", serve(ctx, o, cfg, stdout))
 }
 
 // config is what the flags say.
@@ -145,27 +112,4 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 		c.net.Routes = append(c.net.Routes, netstack.Route{Dst: all, Gateway: gw})
 	}
 	return c, nil
-}
-
-// openError is an error of opening what the flags name.
-type openError struct{ err error }
-
-func (e *openError) Error() string { return e.err.Error() }
-func (e *openError) Unwrap() error { return e.err }
-
-// hint says what can be done about an error of opening.
-func hint(err error) string {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "check the name of the file or device"
-	case errors.Is(err, fs.ErrPermission):
-		return "check who may read and write it, or run as the user who may"
-	case errors.Is(err, errors.ErrUnsupported):
-		return "this is not there yet; the simulated device is sim:gmac4, and -h lists the flags"
-	case errors.Is(err, syscall.EADDRINUSE):
-		return "give -addr an address that no other station has"
-	case errors.Is(err, fs.ErrInvalid):
-		return "correct the address or the flag; a device is like sim:gmac4,wire=tap:tap0, and -h lists the flags"
-	}
-	return ""
 }

@@ -7,54 +7,18 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/gostmmac/gostmmac/examples/internal/cli"
+	"github.com/gostmmac/gostmmac/examples/internal/clitest"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
 )
 
-// patience is when a test that hangs is ended.
-const patience = 2 * time.Minute
-
-// outcome is what run left behind.
-type outcome struct{ stdout, stderr string }
-
-// mustRun runs the command, and checks its status and that it leaves no goroutine
-// behind.
-func mustRun(t *testing.T, code int, args ...string) outcome {
+func mustRun(t *testing.T, code int, args ...string) clitest.Outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	before := runtime.NumGoroutine()
-	var stdout, stderr bytes.Buffer
-	got := run(ctx, args, &stdout, &stderr)
-	if ctx.Err() != nil {
-		t.Fatalf("echo %v does not end", args)
-	}
-	if got != code {
-		t.Fatalf("echo %v: status %d, want %d\n%s%s", args, got, code, &stdout, &stderr)
-	}
-	// A goroutine that was told to end may take its time.
-	for end := time.Now().Add(patience); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			buf := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines before and %d after:\n%s", before, runtime.NumGoroutine(), buf[:runtime.Stack(buf, true)])
-		}
-	}
-	return outcome{stdout.String(), stderr.String()}
-}
-
-// says checks that a text contains all texts.
-func says(t *testing.T, in string, texts ...string) {
-	t.Helper()
-	for _, s := range texts {
-		if !strings.Contains(in, s) {
-			t.Errorf("no %q in:\n%s", s, in)
-		}
-	}
+	return clitest.Run(t, run, code, args...)
 }
 
 // TestSelf runs server and client on simulated MACs.
@@ -65,10 +29,10 @@ func TestSelf(t *testing.T) {
 		{"-mtu", "576"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			o := mustRun(t, exitOK, append(args, "-duration", "300ms")...)
-			says(t, o.stdout, "echo on TCP and UDP port 7", "all as sent: true", "server: TCP: ", "server: stack: rx_packets", "client: receive queue: packets", "failed: 0")
-			if o.stderr != "" {
-				t.Error(o.stderr)
+			o := mustRun(t, cli.OK, append(args, "-duration", "300ms")...)
+			clitest.Says(t, o.Stdout, "echo on TCP and UDP port 7", "all as sent: true", "server: TCP: ", "server: stack: rx_packets", "client: receive queue: packets", "failed: 0")
+			if o.Stderr != "" {
+				t.Error(o.Stderr)
 			}
 		})
 	}
@@ -97,13 +61,13 @@ func TestUsage(t *testing.T) {
 		{[]string{"-dev", "pci:0000:03:00.0"}, []string{"pci", "not there yet"}},
 		{[]string{"-dev", "sim:gmac4,wire=nonsense"}, []string{"nonsense"}},
 	} {
-		o := mustRun(t, exitUsage, tc.args...)
-		says(t, o.stderr, tc.says...)
-		if o.stdout != "" {
-			t.Errorf("echo %v: %s", tc.args, o.stdout)
+		o := mustRun(t, cli.Usage, tc.args...)
+		clitest.Says(t, o.Stderr, tc.says...)
+		if o.Stdout != "" {
+			t.Errorf("echo %v: %s", tc.args, o.Stdout)
 		}
 	}
-	says(t, mustRun(t, exitOK, "-h").stderr, "-dev", "-addr")
+	clitest.Says(t, mustRun(t, cli.OK, "-h").Stderr, "-dev", "-addr")
 }
 
 // TestInterrupt ends a server without a limit of time as ^C does, and one that is
@@ -116,7 +80,7 @@ func TestInterrupt(t *testing.T) {
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		var stdout, stderr bytes.Buffer
-		if code := run(ctx, args, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+		if code := run(ctx, args, &stdout, &stderr); code != cli.OK || stderr.Len() > 0 {
 			t.Errorf("echo %v: status %d\n%s%s", args, code, &stdout, &stderr)
 		}
 		cancel()
@@ -155,16 +119,5 @@ func TestNeighbour(t *testing.T) {
 	}
 	if _, err := neighbour(netip.MustParsePrefix("192.0.2.2/32")); !errors.Is(err, os.ErrInvalid) {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestHint(t *testing.T) {
-	for _, err := range []error{os.ErrNotExist, os.ErrPermission, errors.ErrUnsupported, os.ErrInvalid, syscall.EADDRINUSE} {
-		if hint(&openError{err}) == "" {
-			t.Errorf("no hint for %v", err)
-		}
-	}
-	if h := hint(io.EOF); h != "" {
-		t.Errorf("a hint for an error that nothing is known of: %s", h)
 	}
 }

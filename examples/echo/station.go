@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/gostmmac/gostmmac/examples/internal/cli"
 	"github.com/gostmmac/gostmmac/netstack"
 	"github.com/gostmmac/gostmmac/stmmac"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
@@ -20,7 +21,7 @@ type station struct {
 }
 
 // openStation opens a device and brings a stack up on it. Its error is an
-// [*openError], unless ctx ended.
+// [*cli.OpenError], unless ctx ended.
 func openStation(ctx context.Context, o *bus.Opener, addr string, mtu int, cfg netstack.Config) (_ *station, err error) {
 	s := new(station)
 	defer func() {
@@ -29,7 +30,7 @@ func openStation(ctx context.Context, o *bus.Opener, addr string, mtu int, cfg n
 		}
 		closed := s.close()
 		if ctx.Err() == nil {
-			err = &openError{err}
+			err = &cli.OpenError{Err: err}
 		}
 		err = errors.Join(err, closed)
 	}()
@@ -57,12 +58,7 @@ func (s *station) close() error {
 		errs = append(errs, s.mac.Close())
 	}
 	if h := s.handle; h != nil {
-		if p, _ := h.Address.Get("profile"); h.Sim != nil && p != "linux" {
-			for _, v := range h.Sim.Audit() {
-				errs = append(errs, fmt.Errorf("%v: the driver broke a rule of the device: %v", h.Address, v))
-			}
-		}
-		errs = append(errs, h.Close())
+		errs = append(append(errs, cli.Audit(h)...), h.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gostmmac/gostmmac/examples/internal/cli"
+	"github.com/gostmmac/gostmmac/examples/internal/clitest"
 	"github.com/gostmmac/gostmmac/internal/netns"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
 )
@@ -41,7 +43,7 @@ func newTAPRig(t *testing.T, mtu int) *tapRig {
 	t.Helper()
 	netns.CheckLeaks(t)
 	g := &tapRig{NS: netns.ForTest(t), t: t, rest: make(chan string, 1), code: make(chan int, 1)}
-	limit, cancelLimit := context.WithTimeout(context.Background(), patience)
+	limit, cancelLimit := context.WithTimeout(context.Background(), clitest.Patience)
 	t.Cleanup(cancelLimit)
 	g.ctx = limit
 	run, cancel := context.WithCancel(limit)
@@ -115,7 +117,7 @@ func (g *tapRig) tcp(host string, n int) {
 		return
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(patience))
+	c.SetDeadline(time.Now().Add(clitest.Patience))
 	data := random(n)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -140,7 +142,7 @@ func (g *tapRig) udp(host string, sizes ...int) {
 	c, err := g.Dial(g.ctx, "udp", netip.AddrPortFrom(netip.MustParseAddr(host), 7).String())
 	g.must(err)
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(patience))
+	c.SetDeadline(time.Now().Add(clitest.Patience))
 	got := make([]byte, 1<<16)
 	for _, n := range sizes {
 		want := random(n)
@@ -174,7 +176,7 @@ func TestTAP(t *testing.T) {
 			}
 			wg.Wait()
 			g.cancel()
-			says(t, g.finish(exitOK), "rx_delivered", fmt.Sprintf("TCP: %d bytes of 3 connections", 3*bytes), "in 18 datagrams", "failed: 0")
+			clitest.Says(t, g.finish(cli.OK), "rx_delivered", fmt.Sprintf("TCP: %d bytes of 3 connections", 3*bytes), "in 18 datagrams", "failed: 0")
 			wire, mac := g.handle.TAP.Stats(), g.handle.Sim.Stats()
 			if mac.RxErrors+mac.RxDropped+mac.RxOverflow+mac.RxMissed+mac.TxErrors != 0 || wire.RxFrames == 0 || wire.TxBadFCS != 0 {
 				t.Errorf("%+v, %+v", wire, mac)
@@ -194,7 +196,7 @@ func TestTAPUnreachable(t *testing.T) {
 		}
 		c, err := g.Dial(g.ctx, "udp", to)
 		g.must(err)
-		c.SetDeadline(time.Now().Add(patience))
+		c.SetDeadline(time.Now().Add(clitest.Patience))
 		c.Write([]byte("x"))
 		if _, err := c.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "refused") {
 			t.Errorf("UDP to %s: %v", to, err)
@@ -203,6 +205,6 @@ func TestTAPUnreachable(t *testing.T) {
 	}
 	// The interface goes away: the command ends and says why.
 	g.must(g.Delete("tap0"))
-	g.finish(exitFailed)
-	says(t, g.stderr.String(), "tap0")
+	g.finish(cli.Failed)
+	clitest.Says(t, g.stderr.String(), "tap0")
 }

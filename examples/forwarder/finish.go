@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gostmmac/gostmmac/examples/internal/cli"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
 )
 
@@ -49,7 +50,11 @@ func (f *forwarder) run(ctx context.Context, live io.Writer) *result {
 		errs = append(errs, err)
 	}
 	res := f.result(forwarding)
-	errs = append(errs, f.audit()...)
+	for _, s := range f.side {
+		for _, err := range cli.Audit(s.handle) {
+			errs = append(errs, fmt.Errorf("device %s: %w", s.name, err))
+		}
+	}
 	errs = append(errs, f.close())
 	for _, s := range f.side {
 		if p := s.handle.Pcap; p != nil {

@@ -6,65 +6,46 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"os/signal"
 	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/gostmmac/gostmmac/examples/internal/cli"
 	"github.com/gostmmac/gostmmac/stmmac"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal kills
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
-
-// Exit statuses.
-const (
-	exitOK = iota
-	exitFailed
-	exitUsage
-)
+func main() { cli.Main(run) }
 
 // run is the command without the process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 	cfg, err := parse(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return exitOK
+		return cli.OK
 	case err != nil:
 		fmt.Fprintln(stderr, "forwarder:", err)
-		return exitUsage
+		return cli.Usage
 	}
 	if cfg.profile != "" {
 		stopProfile, err := profile(cfg.profile)
 		if err != nil {
 			fmt.Fprintln(stderr, "forwarder: -cpuprofile:", err)
-			return exitUsage
+			return cli.Usage
 		}
 		defer func() {
 			if err := stopProfile(); err != nil {
 				fmt.Fprintln(stderr, "forwarder: -cpuprofile:", err)
-				code = max(code, exitFailed)
+				code = max(code, cli.Failed)
 			}
 		}()
 	}
 	f, err := open(ctx, cfg, bus.NewOpener())
 	if err != nil {
-		fmt.Fprintln(stderr, "forwarder:", err)
-		if h := hint(err); h != "" {
-			fmt.Fprintln(stderr, "forwarder:", h)
-		}
-		return exitUsage
+		return cli.End(stderr, "forwarder", &cli.OpenError{Err: err})
 	}
 	live := stdout
 	if cfg.json {
@@ -80,12 +61,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	}
 	if err := write(stdout); err != nil {
 		fmt.Fprintln(stderr, "forwarder: write the result:", err)
-		return exitFailed
+		return cli.Failed
 	}
 	if !res.good() {
-		return exitFailed
+		return cli.Failed
 	}
-	return exitOK
+	return cli.OK
 }
 
 // config is what the flags say.
@@ -182,21 +163,6 @@ func (c *config) parseSizes(s string) error {
 
 // minFrame is the shortest frame without FCS (IEEE 802.3, minFrameSize).
 const minFrame = 60
-
-// hint says what can be done about an error of opening.
-func hint(err error) string {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "check the name of the file or device"
-	case errors.Is(err, fs.ErrPermission):
-		return "check who may read and write it, or run as the user who may"
-	case errors.Is(err, errors.ErrUnsupported):
-		return "this is not there yet; the simulated device is sim:gmac4, and -h lists the flags"
-	case errors.Is(err, fs.ErrInvalid):
-		return "correct the address or the flag; an address is like sim:gmac4,wire=gen:loop, and -h lists the flags"
-	}
-	return ""
-}
 
 // profile starts a CPU profile.
 func profile(name string) (stop func() error, err error) {

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gostmmac/gostmmac/examples/internal/cli"
+	"github.com/gostmmac/gostmmac/examples/internal/clitest"
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
@@ -32,48 +34,25 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience is when a test that hangs is ended.
-const patience = 5 * time.Minute
-
 // outcome is what run left behind.
-type outcome struct{ stdout, stderr string }
+type outcome struct{ clitest.Outcome }
 
-// mustRun runs the command, and checks its status and that it leaves no
-// goroutine behind.
 func mustRun(t *testing.T, code int, args ...string) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	before := runtime.NumGoroutine()
-	var stdout, stderr bytes.Buffer
-	got := run(ctx, args, &stdout, &stderr)
-	if ctx.Err() != nil {
-		t.Fatalf("forwarder %v does not end", args)
-	}
-	if got != code {
-		t.Fatalf("forwarder %v: status %d, want %d\n%s%s", args, got, code, &stdout, &stderr)
-	}
-	// A goroutine that was told to end may take its time.
-	for end := time.Now().Add(patience); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			buf := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines before and %d after:\n%s", before, runtime.NumGoroutine(), buf[:runtime.Stack(buf, true)])
-		}
-	}
-	return outcome{stdout.String(), stderr.String()}
+	return outcome{clitest.Run(t, run, code, args...)}
 }
 
 // result is the JSON object, which has to be all there is on stdout.
 func (o outcome) result(t *testing.T) result {
 	t.Helper()
 	var r result
-	d := json.NewDecoder(strings.NewReader(o.stdout))
+	d := json.NewDecoder(strings.NewReader(o.Stdout))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
-		t.Fatalf("%v in %s", err, o.stdout)
+		t.Fatalf("%v in %s", err, o.Stdout)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		t.Fatalf("more than one object: %s", o.stdout)
+		t.Fatalf("more than one object: %s", o.Stdout)
 	}
 	return r
 }
@@ -81,11 +60,7 @@ func (o outcome) result(t *testing.T) result {
 // says checks that the errors contain all texts.
 func (o outcome) says(t *testing.T, texts ...string) {
 	t.Helper()
-	for _, s := range texts {
-		if !strings.Contains(o.stderr, s) {
-			t.Errorf("no %q in the errors:\n%s", s, o.stderr)
-		}
-	}
+	clitest.Says(t, o.Stderr, texts...)
 }
 
 func TestGenerator(t *testing.T) {
@@ -105,7 +80,7 @@ func TestGenerator(t *testing.T) {
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			const count = 20000
-			r := mustRun(t, exitOK, append([]string{"-json", "-count", "20000"}, args...)...).result(t)
+			r := mustRun(t, cli.OK, append([]string{"-json", "-count", "20000"}, args...)...).result(t)
 			if r.Packets != 2*count || r.Lost+r.Corrupted+r.Duplicated+r.Reordered+r.Foreign+r.Filtered != 0 ||
 				len(r.Drops) != 0 || len(r.Errors) != 0 || len(r.Directions) != 2 {
 				t.Errorf("%+v", r)
@@ -153,7 +128,7 @@ func TestFaults(t *testing.T) {
 		{"reorder", func(r *result) *uint64 { return &r.Reordered }},
 	} {
 		t.Run(tc.fault, func(t *testing.T) {
-			r := mustRun(t, exitFailed, "-json", "-count", "20000", "-fault", tc.fault+"=1e-3,seed=3").result(t)
+			r := mustRun(t, cli.Failed, "-json", "-count", "20000", "-fault", tc.fault+"=1e-3,seed=3").result(t)
 			injected := uint64(0)
 			for _, d := range r.Directions {
 				injected += d.Injected[tc.fault]
@@ -172,14 +147,14 @@ func TestFaults(t *testing.T) {
 		})
 	}
 	t.Run("all", func(t *testing.T) {
-		o := mustRun(t, exitFailed, "-count", "20000", "-fault", "drop=1e-3,crc=1e-3,corrupt=1e-3,dup=1e-3,reorder=1e-3")
+		o := mustRun(t, cli.Failed, "-count", "20000", "-fault", "drop=1e-3,crc=1e-3,corrupt=1e-3,dup=1e-3,reorder=1e-3")
 		for _, s := range []string{"injected from A to B", "mac_error", "FAILED"} {
-			if !strings.Contains(o.stdout, s) {
-				t.Errorf("no %q in\n%s", s, o.stdout)
+			if !strings.Contains(o.Stdout, s) {
+				t.Errorf("no %q in\n%s", s, o.Stdout)
 			}
 		}
 	})
-	t.Run("none", func(t *testing.T) { mustRun(t, exitOK, "-count", "1000", "-fault", "drop=0") })
+	t.Run("none", func(t *testing.T) { mustRun(t, cli.OK, "-count", "1000", "-fault", "drop=0") })
 }
 
 func TestUsage(t *testing.T) {
@@ -218,20 +193,20 @@ func TestUsage(t *testing.T) {
 		{[]string{"-queues", "2", "-b", sim + ",rxq=1"}, []string{"MAC of device B", "2 receive queues"}},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
-			o := mustRun(t, exitUsage, append([]string{"-json"}, tc.args...)...)
+			o := mustRun(t, cli.Usage, append([]string{"-json"}, tc.args...)...)
 			o.says(t, append(tc.says, "forwarder: ")...)
-			if o.stdout != "" {
-				t.Errorf("on stdout: %s", o.stdout)
+			if o.Stdout != "" {
+				t.Errorf("on stdout: %s", o.Stdout)
 			}
 		})
 	}
-	mustRun(t, exitOK, "-h").says(t, "-cpuprofile", "-learn", "-queues")
+	mustRun(t, cli.OK, "-h").says(t, "-cpuprofile", "-learn", "-queues")
 }
 
 // TestProfile checks that there is a profile, also of a run that fails.
 func TestProfile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "p")
-	mustRun(t, exitFailed, "-count", "2000", "-fault", "drop=0.01", "-cpuprofile", name)
+	mustRun(t, cli.Failed, "-count", "2000", "-fault", "drop=0.01", "-cpuprofile", name)
 	if info, err := os.Stat(name); err != nil || info.Size() == 0 {
 		t.Errorf("%v, %v", info, err)
 	}
@@ -247,8 +222,8 @@ func TestCancel(t *testing.T) {
 			return stderr.Write(b)
 		}))
 		cancel()
-		r := outcome{stdout: stdout.String()}.result(t)
-		if code != exitOK || r.Packets == 0 || r.Lost != 0 || !strings.Contains(stderr.String(), "packets/s") {
+		r := outcome{clitest.Outcome{Stdout: stdout.String()}}.result(t)
+		if code != cli.OK || r.Packets == 0 || r.Lost != 0 || !strings.Contains(stderr.String(), "packets/s") {
 			t.Errorf("%v: status %d, %+v\n%s", args, code, r, &stderr)
 		}
 	}
@@ -281,7 +256,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), clitest.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/gostmmac/gostmmac/examples/internal/cli"
 )
 
 // writePcap writes a capture file of its own making: big-endian, nanoseconds.
@@ -124,7 +126,7 @@ func TestPcap(t *testing.T) {
 			frames := mixedFrames(1200, 9014, 1)
 			writePcap(t, in, frames)
 			args := append([]string{"-json", "-mtu", "9000", "-a", "sim:gmac4,wire=pcap,in=" + in, "-b", "sim:gmac4,wire=pcap,out=" + out}, extra...)
-			r := mustRun(t, exitOK, args...).result(t)
+			r := mustRun(t, cli.OK, args...).result(t)
 			compareFrames(t, readPcap(t, out), frames)
 			if r.Packets != uint64(len(frames)) || r.Lost != 0 || len(r.Drops) != 0 {
 				t.Errorf("%+v", r)
@@ -139,7 +141,7 @@ func TestPcapBothWays(t *testing.T) {
 	a, b := mixedFrames(1000, 1514, 2), mixedFrames(3000, 1514, 3)
 	writePcap(t, path("a"), a)
 	writePcap(t, path("b"), b)
-	mustRun(t, exitOK, "-a", "sim:gmac4,wire=pcap,in="+path("a")+",out="+path("a2"), "-b", "sim:gmac4,wire=pcap,irq=each,in="+path("b")+",out="+path("b2"))
+	mustRun(t, cli.OK, "-a", "sim:gmac4,wire=pcap,in="+path("a")+",out="+path("a2"), "-b", "sim:gmac4,wire=pcap,irq=each,in="+path("b")+",out="+path("b2"))
 	compareFrames(t, readPcap(t, path("b2")), a)
 	compareFrames(t, readPcap(t, path("a2")), b)
 }
@@ -148,7 +150,7 @@ func TestPcapEmpty(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	writePcap(t, in, nil)
-	mustRun(t, exitOK, "-a", "sim:gmac4,wire=pcap,in="+in, "-b", "sim:gmac4,wire=pcap,out="+out)
+	mustRun(t, cli.OK, "-a", "sim:gmac4,wire=pcap,in="+in, "-b", "sim:gmac4,wire=pcap,out="+out)
 	if got := readPcap(t, out); len(got) != 0 {
 		t.Errorf("%d frames", len(got))
 	}
@@ -167,7 +169,7 @@ func TestPcapDrops(t *testing.T) {
 		}
 	}
 	writePcap(t, in, frames)
-	r := mustRun(t, exitFailed, "-json", "-a", "sim:gmac4,wire=pcap,in="+in, "-b", "sim:gmac4,wire=pcap,out="+out).result(t)
+	r := mustRun(t, cli.Failed, "-json", "-a", "sim:gmac4,wire=pcap,in="+in, "-b", "sim:gmac4,wire=pcap,out="+out).result(t)
 	compareFrames(t, readPcap(t, out), good)
 	if r.Lost != 20 || r.Drops["rx_oversize"] != 10 || r.Drops["mac_error"] != 10 || r.Directions[0].Lost != 20 {
 		t.Errorf("%+v", r)
@@ -188,12 +190,12 @@ func TestPcapLearn(t *testing.T) {
 	}
 	writePcap(t, path("a"), frames)
 	args := []string{"-json", "-a", "sim:gmac4,wire=pcap,in=" + path("a"), "-b", "sim:gmac4,wire=pcap,out=" + path("b")}
-	r := mustRun(t, exitOK, append(args, "-learn")...).result(t)
+	r := mustRun(t, cli.OK, append(args, "-learn")...).result(t)
 	compareFrames(t, readPcap(t, path("b")), [][]byte{frames[0], frames[2], frames[4]})
 	if r.Filtered != 2 || r.Lost != 0 || len(r.Drops) != 0 {
 		t.Errorf("%+v", r)
 	}
-	r = mustRun(t, exitOK, args...).result(t)
+	r = mustRun(t, cli.OK, args...).result(t)
 	compareFrames(t, readPcap(t, path("b")), frames)
 	if r.Filtered != 0 {
 		t.Errorf("%+v", r)
@@ -214,11 +216,11 @@ func TestPcapCut(t *testing.T) {
 	if err := os.WriteFile(in, whole[:len(whole)-1], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	o := mustRun(t, exitFailed, addrs...)
+	o := mustRun(t, cli.Failed, addrs...)
 	o.says(t, "device A", in, "pcap data at offset", "unexpected EOF")
 	compareFrames(t, readPcap(t, out), frames[:99])
 	if err := os.WriteFile(in, whole[:23], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, exitUsage, addrs...).says(t, "open device A", in, "unexpected EOF")
+	mustRun(t, cli.Usage, addrs...).says(t, "open device A", in, "unexpected EOF")
 }

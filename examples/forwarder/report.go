@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -224,20 +223,6 @@ func ratio(a, b float64) float64 {
 		return 0
 	}
 	return a / b
-}
-
-// audit is what the models found wrong with the driver. With profile=linux they
-// only take notes.
-func (f *forwarder) audit() (errs []error) {
-	for _, s := range f.side {
-		if p, _ := s.handle.Address.Get("profile"); s.handle.Sim == nil || p == "linux" {
-			continue
-		}
-		for _, v := range s.handle.Sim.Audit() {
-			errs = append(errs, s.fail("the driver broke a rule of the device", errors.New(v.String())))
-		}
-	}
-	return errs
 }
 
 // note adds errors to the result.

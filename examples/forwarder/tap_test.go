@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gostmmac/gostmmac/examples/internal/cli"
 	"github.com/gostmmac/gostmmac/internal/netns"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
 )
@@ -427,6 +428,6 @@ func TestTAPDeleted(t *testing.T) {
 }
 
 func TestTAPUsage(t *testing.T) {
-	mustRun(t, exitUsage, "-a", "sim:gmac4,wire=tap:sixteen-bytes-xx").says(t, "device A", "sixteen-bytes-xx")
-	mustRun(t, exitUsage, "-a", "sim:gmac4,wire=tap").says(t, "device A", "tap:x")
+	mustRun(t, cli.Usage, "-a", "sim:gmac4,wire=tap:sixteen-bytes-xx").says(t, "device A", "sixteen-bytes-xx")
+	mustRun(t, cli.Usage, "-a", "sim:gmac4,wire=tap").says(t, "device A", "tap:x")
 }

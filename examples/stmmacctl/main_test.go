@@ -8,12 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gostmmac/gostmmac/examples/internal/cli"
+	"github.com/gostmmac/gostmmac/examples/internal/clitest"
 	"github.com/gostmmac/gostmmac/internal/pcapngtest"
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac"
@@ -21,51 +21,20 @@ import (
 	"github.com/gostmmac/gostmmac/stmmac/sim"
 )
 
-// patience is when a test that hangs is ended.
-const patience = 2 * time.Minute
-
-// outcome is what run left behind.
-type outcome struct{ stdout, stderr string }
-
-// mustRun runs the command, and checks its status and that it leaves no goroutine
-// behind.
-func mustRun(t *testing.T, code int, args ...string) outcome {
+func mustRun(t *testing.T, code int, args ...string) clitest.Outcome {
 	t.Helper()
 	return mustRunWith(t, bus.NewOpener(), code, args...)
 }
 
-func mustRunWith(t *testing.T, o *bus.Opener, code int, args ...string) outcome {
+func mustRunWith(t *testing.T, o *bus.Opener, code int, args ...string) clitest.Outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	before := runtime.NumGoroutine()
-	var stdout, stderr bytes.Buffer
-	got := runWith(ctx, o, args, &stdout, &stderr)
-	if ctx.Err() != nil {
-		t.Fatalf("%v does not end", args)
+	out := clitest.Run(t, func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return runWith(ctx, o, args, stdout, stderr)
+	}, code, args...)
+	if code == cli.OK && out.Stderr != "" && args[0] != "-h" && !strings.Contains(strings.Join(args, " "), "capture -") {
+		t.Errorf("%v: %s", args, out.Stderr)
 	}
-	if got != code {
-		t.Fatalf("%v: status %d, want %d\n%s%s", args, got, code, &stdout, &stderr)
-	}
-	for end := time.Now().Add(patience); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%v: %d goroutines before and %d after", args, before, runtime.NumGoroutine())
-		}
-	}
-	if code == cli.OK && stderr.Len() > 0 && args[0] != "-h" && !strings.Contains(strings.Join(args, " "), "capture -") {
-		t.Errorf("%v: %s", args, &stderr)
-	}
-	return outcome{stdout.String(), stderr.String()}
-}
-
-// says checks that a text contains all texts.
-func says(t *testing.T, in string, texts ...string) {
-	t.Helper()
-	for _, s := range texts {
-		if !strings.Contains(in, s) {
-			t.Errorf("no %q in:\n%s", s, in)
-		}
-	}
+	return out
 }
 
 func decode(t *testing.T, text string, v any) {
@@ -95,18 +64,18 @@ func faulty(set func(*sim.Faults)) *bus.Opener {
 func eventually(t *testing.T, f func(limit string) bool) {
 	t.Helper()
 	for limit := 50 * time.Millisecond; !f(limit.String()); limit *= 2 {
-		if limit > patience {
+		if limit > clitest.Patience {
 			t.Fatal("it does not happen")
 		}
 	}
 }
 
 func TestStats(t *testing.T) {
-	out := mustRun(t, cli.OK, "stats", "-wait", "1m", "sim:gmac4").stdout
-	says(t, out, "sim:gmac4: link 1000 Mbit/s full duplex", "rx0_packets", "Rx_CRC_Error_Packets", "recoveries")
+	out := mustRun(t, cli.OK, "stats", "-wait", "1m", "sim:gmac4").Stdout
+	clitest.Says(t, out, "sim:gmac4: link 1000 Mbit/s full duplex", "rx0_packets", "Rx_CRC_Error_Packets", "recoveries")
 	var s statistics
 	eventually(t, func(limit string) bool {
-		decode(t, mustRun(t, cli.OK, "-json", "stats", "sim:gmac4,wire=gen", "-duration", limit, "-wait", "1m", "-queues", "2").stdout, &s)
+		decode(t, mustRun(t, cli.OK, "-json", "stats", "sim:gmac4,wire=gen", "-duration", limit, "-wait", "1m", "-queues", "2").Stdout, &s)
 		return s.Counters["rx0_packets"] != 0
 	})
 	if s.Counters["rx0_packets"] == 0 || s.Counters["Rx_Packets_Count_Good_Bad"] < s.Counters["rx0_packets"] || !s.Link.Up || s.Link.PHY == nil {
@@ -116,41 +85,41 @@ func TestStats(t *testing.T) {
 		t.Error("the zeros are missing")
 	}
 	eventually(t, func(limit string) bool {
-		out = mustRun(t, cli.OK, "-wire", "gen", "-nonzero", "-duration", limit, "sim:gmac4", "stats").stdout
+		out = mustRun(t, cli.OK, "-wire", "gen", "-nonzero", "-duration", limit, "sim:gmac4", "stats").Stdout
 		return strings.Contains(out, "rx0_packets")
 	})
-	if says(t, out, "rx0_packets"); strings.Contains(out, "tx0_packets") || strings.HasPrefix(out, "rx0") {
+	if clitest.Says(t, out, "rx0_packets"); strings.Contains(out, "tx0_packets") || strings.HasPrefix(out, "rx0") {
 		t.Error(out)
 	}
 }
 
 func TestDump(t *testing.T) {
-	out := mustRun(t, cli.OK, "dump", "-wait", "1m", "sim:gmac4,rxq=2,txq=2").stdout
-	says(t, out, "0x0000  MAC_Configuration", "RE|TE", "DMA_CH1_Status", "0x1160", "TXQEN=2")
+	out := mustRun(t, cli.OK, "dump", "-wait", "1m", "sim:gmac4,rxq=2,txq=2").Stdout
+	clitest.Says(t, out, "0x0000  MAC_Configuration", "RE|TE", "DMA_CH1_Status", "0x1160", "TXQEN=2")
 	if strings.Contains(out, "DMA_CH2_Status") || strings.Contains(out, "Rx_CRC_Error_Packets") {
 		t.Error(out)
 	}
 	var list []register
-	decode(t, mustRun(t, cli.OK, "dump", "-json", "-wait", "1m", "sim:gmac4").stdout, &list)
+	decode(t, mustRun(t, cli.OK, "dump", "-json", "-wait", "1m", "sim:gmac4").Stdout, &list)
 	if len(list) < 100 || list[0].Name != "MAC_Configuration" || !strings.Contains(list[0].Bits, "RE") {
 		t.Errorf("%+v", list)
 	}
 }
 
 func TestLink(t *testing.T) {
-	says(t, mustRun(t, cli.OK, "link", "-wait", "1m", "sim:gmac4").stdout, "link: 1000 Mbit/s full duplex", "PHY: address 1, identifier 0x", "1000baseT/Full")
-	says(t, mustRun(t, cli.OK, "link", "sim:gmac4,phy=none").stdout, "1000 Mbit/s", "the link is fixed")
-	says(t, mustRun(t, cli.OK, "link", "-set", "down", "-wait", "0s", "sim:gmac4,phy=none").stdout, "link: down")
-	says(t, mustRun(t, cli.OK, "link", "-set", "100/half", "sim:gmac4,phy=none").stdout, "100 Mbit/s half")
-	says(t, mustRun(t, cli.OK, "link", "-set", "auto", "-wait", "1m", "sim:gmac4").stdout, "1000 Mbit/s full")
-	says(t, mustRun(t, cli.Failed, "link", "-renegotiate", "sim:gmac4,phy=none").stderr, "fixed")
-	says(t, mustRun(t, cli.OK, "link", "-renegotiate", "-wait", "0s", "sim:gmac4").stdout, "link: ")
+	clitest.Says(t, mustRun(t, cli.OK, "link", "-wait", "1m", "sim:gmac4").Stdout, "link: 1000 Mbit/s full duplex", "PHY: address 1, identifier 0x", "1000baseT/Full")
+	clitest.Says(t, mustRun(t, cli.OK, "link", "sim:gmac4,phy=none").Stdout, "1000 Mbit/s", "the link is fixed")
+	clitest.Says(t, mustRun(t, cli.OK, "link", "-set", "down", "-wait", "0s", "sim:gmac4,phy=none").Stdout, "link: down")
+	clitest.Says(t, mustRun(t, cli.OK, "link", "-set", "100/half", "sim:gmac4,phy=none").Stdout, "100 Mbit/s half")
+	clitest.Says(t, mustRun(t, cli.OK, "link", "-set", "auto", "-wait", "1m", "sim:gmac4").Stdout, "1000 Mbit/s full")
+	clitest.Says(t, mustRun(t, cli.Failed, "link", "-renegotiate", "sim:gmac4,phy=none").Stderr, "fixed")
+	clitest.Says(t, mustRun(t, cli.OK, "link", "-renegotiate", "-wait", "0s", "sim:gmac4").Stdout, "link: ")
 	var s linkState
-	decode(t, mustRun(t, cli.OK, "link", "-json", "-set", "100/full", "-wait", "1m", "sim:gmac4").stdout, &s)
+	decode(t, mustRun(t, cli.OK, "link", "-json", "-set", "100/full", "-wait", "1m", "sim:gmac4").Stdout, &s)
 	if !s.Up || s.Speed != 100 || !s.FullDuplex {
 		t.Errorf("%+v", s)
 	}
-	decode(t, mustRun(t, cli.OK, "link", "-json", "-watch", "-duration", "10ms", "sim:gmac4,phy=none").stdout, &s)
+	decode(t, mustRun(t, cli.OK, "link", "-json", "-watch", "-duration", "10ms", "sim:gmac4,phy=none").Stdout, &s)
 	if !s.Up || s.Speed != 1000 {
 		t.Errorf("%+v", s)
 	}
@@ -166,7 +135,7 @@ func TestLinkWatch(t *testing.T) {
 		handles <- h
 		return h, err
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), clitest.Patience)
 	defer cancel()
 	r, w := io.Pipe()
 	code := make(chan int, 1)
@@ -191,13 +160,13 @@ func TestLinkWatch(t *testing.T) {
 }
 
 func TestLoopback(t *testing.T) {
-	says(t, mustRun(t, cli.OK, "loopback", "-wait", "1m", "sim:gmac4").stdout, "1455 frames", "lost 0, changed 0", "by the device 1455", "every frame came back unchanged")
+	clitest.Says(t, mustRun(t, cli.OK, "loopback", "-wait", "1m", "sim:gmac4").Stdout, "1455 frames", "lost 0, changed 0", "by the device 1455", "every frame came back unchanged")
 	var r loopResult
-	decode(t, mustRun(t, cli.OK, "loopback", "-json", "-wait", "1m", "-queues", "2", "-mtu", "3000", "sim:gmac4,txfifo=8192").stdout, &r)
+	decode(t, mustRun(t, cli.OK, "loopback", "-json", "-wait", "1m", "-queues", "2", "-mtu", "3000", "sim:gmac4,txfifo=8192").Stdout, &r)
 	if !r.OK || r.Frames != 2*2955 || r.Bytes != 2*(60+3014)*2955/2 || r.ByDevice == 0 || r.ByDriver == 0 || r.ByDevice+r.ByDriver != r.Frames || r.PPS <= 0 {
 		t.Errorf("%+v", r)
 	}
-	decode(t, mustRun(t, cli.OK, "loopback", "-json", "-wait", "1m", "-mtu", "46", "sim:gmac4,wire=gen,phy=none").stdout, &r)
+	decode(t, mustRun(t, cli.OK, "loopback", "-json", "-wait", "1m", "-mtu", "46", "sim:gmac4,wire=gen,phy=none").Stdout, &r)
 	if r.Frames != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -207,12 +176,12 @@ func TestLoopback(t *testing.T) {
 // the self-test of the driver, and not this one; a MAC that sends nothing ends it.
 func TestLoopbackFails(t *testing.T) {
 	out := mustRunWith(t, faulty(func(f *sim.Faults) { f.TxChecksumCorrupts = 100 }), cli.Failed, "loopback", "-wait", "1m", "sim:gmac4")
-	says(t, out.stdout, "lost 0, changed 14", "FAILED")
-	says(t, out.stderr, "stmmacctl: sim:gmac4: loopback failed")
+	clitest.Says(t, out.Stdout, "lost 0, changed 14", "FAILED")
+	clitest.Says(t, out.Stderr, "stmmacctl: sim:gmac4: loopback failed")
 
 	silent := faulty(func(f *sim.Faults) { f.TxNeverCompletes = true })
 	var r loopResult
-	decode(t, mustRunWith(t, silent, cli.Failed, "loopback", "-json", "-wait", "20ms", "sim:gmac4,phy=none").stdout, &r)
+	decode(t, mustRunWith(t, silent, cli.Failed, "loopback", "-json", "-wait", "20ms", "sim:gmac4,phy=none").Stdout, &r)
 	if r.OK || r.Lost != r.Frames || r.Frames != window {
 		t.Errorf("%+v", r)
 	}
@@ -282,7 +251,7 @@ func TestCapture(t *testing.T) {
 	}
 	var r captureResult
 	eventually(t, func(limit string) bool {
-		decode(t, mustRun(t, cli.OK, "capture", file, "sim:gmac4,wire=gen", "-duration", limit, "-snaplen", "20", "-json").stdout, &r)
+		decode(t, mustRun(t, cli.OK, "capture", file, "sim:gmac4,wire=gen", "-duration", limit, "-snaplen", "20", "-json").Stdout, &r)
 		return r.Frames > r.Dropped
 	})
 	f := read()
@@ -290,17 +259,17 @@ func TestCapture(t *testing.T) {
 		t.Errorf("%+v, %d packets, %+v", r, len(f.Packets), f.Interfaces)
 	}
 	// The generator's frames are for another station.
-	says(t, mustRun(t, cli.OK, "sim:gmac4,wire=gen", "capture", "-promisc=false", "-duration", "20ms", file).stdout, "0 frames, 0 of them dropped", file)
+	clitest.Says(t, mustRun(t, cli.OK, "sim:gmac4,wire=gen", "capture", "-promisc=false", "-duration", "20ms", file).Stdout, "0 frames, 0 of them dropped", file)
 	if f = read(); len(f.Packets) != 0 || f.Interfaces[0].Stats == nil {
 		t.Errorf("%+v", f)
 	}
 	out := mustRun(t, cli.OK, "capture", "-", "-duration", "20ms", "sim:gmac4,wire=gen")
-	says(t, out.stderr, "frames")
-	if _, err := pcapngtest.Read([]byte(out.stdout)); err != nil {
+	clitest.Says(t, out.Stderr, "frames")
+	if _, err := pcapngtest.Read([]byte(out.Stdout)); err != nil {
 		t.Error(err)
 	}
 	o := mustRun(t, cli.Usage, "capture", filepath.Join(t.TempDir(), "no", "x"), "sim:gmac4")
-	says(t, o.stderr, "no such file", "check the name")
+	clitest.Says(t, o.Stderr, "no such file", "check the name")
 }
 
 // full takes so many bytes.
@@ -359,12 +328,12 @@ func TestUsage(t *testing.T) {
 		{[]string{"stats", "sim:gmac4,rxq=1", "-queues", "2"}, []string{"2 receive queues", "correct"}},
 	} {
 		o := mustRun(t, cli.Usage, tc.args...)
-		says(t, o.stderr, tc.says...)
-		if o.stdout != "" {
-			t.Errorf("%v: %s", tc.args, o.stdout)
+		clitest.Says(t, o.Stderr, tc.says...)
+		if o.Stdout != "" {
+			t.Errorf("%v: %s", tc.args, o.Stdout)
 		}
 	}
-	says(t, mustRun(t, cli.OK, "-h").stderr, "capture FILE ADDR", "-snaplen")
+	clitest.Says(t, mustRun(t, cli.OK, "-h").Stderr, "capture FILE ADDR", "-snaplen")
 }
 
 // TestInterrupt ends what has no limit of time as ^C does.

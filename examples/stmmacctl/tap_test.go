@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gostmmac/gostmmac/examples/internal/cli"
+	"github.com/gostmmac/gostmmac/examples/internal/clitest"
 	"github.com/gostmmac/gostmmac/internal/netns"
 	"github.com/gostmmac/gostmmac/internal/pcapngtest"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
@@ -30,7 +31,7 @@ func TestTAPCapture(t *testing.T) {
 		return h, err
 	}
 	file := filepath.Join(t.TempDir(), "x.pcapng")
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), clitest.Patience)
 	defer cancel()
 	running, stop := context.WithCancel(ctx)
 	code := make(chan int, 1)

@@ -66,6 +66,7 @@ var hints = []struct {
 	{fs.ErrNotExist, "check the name of the file or device"},
 	{fs.ErrPermission, "check who may read and write it, or run as the user who may"},
 	{errors.ErrUnsupported, "this is not there yet; the simulated device is sim:gmac4, and -h lists the flags"},
+	{syscall.EADDRINUSE, "take an address that no other station has"},
 	{fs.ErrInvalid, "correct the address or the flag; a device is like sim:gmac4,wire=tap:tap0, and -h lists the flags"},
 }
 

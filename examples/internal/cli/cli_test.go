@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gostmmac/gostmmac/stmmac/bus"
@@ -26,6 +27,7 @@ func TestEnd(t *testing.T) {
 		{fmt.Errorf("open: %w", &OpenError{os.ErrNotExist}), Usage, []string{"x: open: file does not exist\nx: check the name"}},
 		{&OpenError{os.ErrPermission}, Usage, []string{"who may"}},
 		{&OpenError{errors.ErrUnsupported}, Usage, []string{"not there yet", "sim:gmac4"}},
+		{&OpenError{syscall.EADDRINUSE}, Usage, []string{"no other station"}},
 		{&OpenError{os.ErrInvalid}, Usage, []string{"correct the address"}},
 	} {
 		var b bytes.Buffer
