@@ -192,8 +192,12 @@ func (m *MAC) stop(ctx context.Context) error {
 func (m *MAC) wrap(op string, err error) *Error { return &Error{Op: op, Dev: m.cfg.Name, Err: err} }
 
 // fail marks the device as failed, unless it is, and wakes everybody who waits. It
-// returns why the device failed.
+// returns why the device failed. What ends because Close does not wait for it is
+// closed: whoever waits must not get the end of a context that is not theirs.
 func (m *MAC) fail(err *Error) error {
+	if m.life.Err() != nil && errors.Is(err, context.Canceled) {
+		err = &Error{Op: err.Op, Dev: err.Dev, Err: ErrClosed}
+	}
 	if m.failure.CompareAndSwap(nil, err) {
 		close(m.failed)
 		m.log().Error().Err(err).Msg("device failed")
