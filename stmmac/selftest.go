@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gostmmac/gostmmac/pagepool"
@@ -69,9 +70,9 @@ type trial struct {
 	bad   bool   // its checksum is wrong, and none is asked for
 }
 
-// trials are four frames whose checksums are asked for, if there is a transmit
-// engine, then longer ones up to the longest, and one whose checksum is wrong, if
-// there is a receive engine.
+// trials are frames of four kinds whose checksums are asked for, if there is a
+// transmit engine, then longer ones up to the longest, and one whose checksum is
+// wrong, if there is a receive engine. A short MTU leaves out what is longer.
 func (m *MAC) trials(tx, rx bool) []trial {
 	head := append(bytes.Clone(m.addr), m.addr...)
 	v4 := func(proto byte, l4 []byte) []byte {
@@ -96,37 +97,47 @@ func (m *MAC) trials(tx, rx bool) []trial {
 	}
 	const udp, tcp = 17, 6
 	udpHead := func(n int) []byte { return []byte{0x11, 0x11, 0x22, 0x22, byte(n >> 8), byte(n)} }
+	longest := m.longestTrial(tx)
 	list := []trial{
 		{frame: v4(udp, l4(61, udpHead(61)...))},
 		{frame: v4(tcp, l4(60))},
 		{frame: v6(udp, l4(70, udpHead(70)...))},
 		{frame: v6(tcp, l4(85))},
 	}
+	list = slices.DeleteFunc(list, func(t trial) bool { return len(t.frame) > longest })
+	const v4Head = core.EthHeaderLen + 20
 	if tx {
-		for _, n := range m.longTrials() {
-			n -= len(head) + 2 + 20
+		for _, n := range longTrials(longest) {
+			n -= v4Head
 			list = append(list, trial{frame: v4(udp, l4(n, udpHead(n)...))})
 		}
 	}
 	if rx {
-		list = append(list, trial{frame: v4(udp, l4(63, udpHead(63)...)), bad: true})
+		n := min(63, longest-v4Head)
+		list = append(list, trial{frame: v4(udp, l4(n, udpHead(n)...)), bad: true})
 	}
 	return list
 }
 
+// longestTrial is the length of the longest frame that is no giant, is short enough
+// for the rings and, if it is tried, for the transmit engine.
+func (m *MAC) longestTrial(tx bool) int {
+	n := min(core.MaxFrameLen(m.cfg.MTU)-core.FCSLen, m.hw.Limits().MaxMTU+core.EthHeaderLen,
+		(min(m.cfg.RxRing, m.cfg.TxRing)-1)*m.rx[0].ring.Layout().First/2)
+	if tx {
+		n = min(n, m.hw.TxOffloads().MaxCsum)
+	}
+	return n
+}
+
 // longTrials are the lengths of longer trials: there are engines that leave out
 // what is longer than their FIFO without a word. The first is that of the longest
-// frame of the standard MTU, since what goes wrong may be jumbo frames alone. They
-// are no giants, and short enough for the rings.
-func (m *MAC) longTrials() (lens []int) {
-	longest := min(core.MaxFrameLen(m.cfg.MTU)-core.FCSLen, m.hw.Limits().MaxMTU+core.EthHeaderLen,
-		m.hw.TxOffloads().MaxCsum, (min(m.cfg.RxRing, m.cfg.TxRing)-1)*m.rx[0].ring.Layout().First/2)
-	for _, n := range []int{min(longest, core.EthHeaderLen+1500), longest} {
-		if n > 150 && (len(lens) == 0 || n > lens[0]) {
-			lens = append(lens, n)
-		}
+// frame of the standard MTU, since what goes wrong may be jumbo frames alone.
+func longTrials(longest int) []int {
+	if standard := core.EthHeaderLen + 1500; longest > standard {
+		return []int{standard, longest}
 	}
-	return lens
+	return []int{longest}
 }
 
 // tryChecksums sends the trials and looks at what comes back. A transmit error

@@ -161,6 +161,53 @@ func (r *rig) clean(queues int, device bool) {
 	}
 }
 
+// TestSelfTestShort opens MACs with MTUs that most frames of the self-test are too long
+// for: engines that are right are used, and engines that are wrong are found.
+func TestSelfTestShort(t *testing.T) {
+	for _, mtu := range []int{46, 47, 60, 68, 72, 73, 90, 100, 124, 125, 140, 200} {
+		for _, bad := range []bool{false, true} {
+			t.Run(fmt.Sprintf("MTU %d, bad %v", mtu, bad), func(t *testing.T) {
+				c := queued(1, rigConfig{opts: []stmmac.Option{selfTested, stmmac.WithMTU(mtu)}})
+				if bad {
+					c.sim.Faults.TxChecksumMissing = true
+					c.sim.Faults.RxChecksumLies = sim.RxChecksumStaleGood
+				}
+				r := newRig(t, c)
+				r.untouched()
+				f := ofLen(0, mtu+14, 1)
+				r.leaves(0, r.asked(f, 1<<12), fixed(f), "a frame of the longest length")
+				if n := r.txStats()["csum_device"]; (n != 0) == bad {
+					t.Errorf("the device did %d checksums", n)
+				}
+				r.dev.SetFaults(func(f *sim.Faults) { f.RxChecksumLies = sim.RxChecksumHonest })
+				r.wire.deliver(fixed(f))
+				b := r.takeOne(0)
+				if got := verdict(b); (got == "good") == bad {
+					t.Errorf("verdict %s", got)
+				}
+				r.pool.Free(b)
+				r.onlyRx()
+			})
+		}
+	}
+}
+
+// TestSelfTestSmallFIFO has a transmit FIFO that leaves less than the shortest frame to
+// the checksum engine: nothing of it can be tried, and it is left alone.
+func TestSelfTestSmallFIFO(t *testing.T) {
+	c := queued(1, rigConfig{opts: []stmmac.Option{selfTested, stmmac.WithMTU(100)}})
+	c.sim.TxFIFO = 256
+	r := newRig(t, c)
+	r.untouched()
+	for n := 42; n <= 114; n++ { // from an empty datagram on
+		f := ofLen(0, n, 1)
+		r.leaves(0, r.asked(f, 1<<12), fixed(f), "%d bytes", n)
+	}
+	if n := r.txStats()["csum_device"]; n != 0 {
+		t.Errorf("the device did %d checksums", n)
+	}
+}
+
 // TestSelfTestRx: a receive engine that says nothing, or the wrong thing, is left
 // alone from then on; the transmit engine is not blamed for it.
 func TestSelfTestRx(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 const (
 	EthHeaderLen = 14
 	VLANTagLen   = 4
+	MinFrameLen  = 60 // without FCS (IEEE 802.3, minFrameSize)
 	// frameOverhead is what a frame has beside its MTU: the header, two tags
 	// and the FCS.
 	frameOverhead = EthHeaderLen + 2*VLANTagLen + FCSLen

@@ -21,7 +21,10 @@ func (h *HW) TxOffloads() core.TxLimits {
 		if h.cfg.VLANDouble {
 			l.CsumTags = 2 // EDVLP
 		}
-		l.MaxCsum = max(h.txShare()-(8*h.txPBL()+5)*busBytes, 0)
+		// An engine for less than the shortest frame is none.
+		if n := h.txShare() - (8*h.txPBL()+5)*busBytes; n >= core.MinFrameLen {
+			l.MaxCsum = n
+		}
 	}
 	return l
 }
