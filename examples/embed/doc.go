@@ -57,6 +57,6 @@
 // # Size
 //
 // The whole program, built by go1.26.8 with CGO_ENABLED=0, -trimpath and
-// -ldflags "-s -w", is one file of 2.85 MB for linux/amd64 and 2.82 MB for
+// -ldflags "-s -w", is one file of 3.24 MB for linux/amd64 and 3.15 MB for
 // linux/arm64. go test -v -run TestBuilds prints it for every platform.
 package main
