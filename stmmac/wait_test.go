@@ -202,7 +202,15 @@ func TestWaitEnds(t *testing.T) {
 
 			var wg sync.WaitGroup
 			errs := make(chan error, 2)
-			wg.Go(func() { errs <- c.mac[0].Rx(0).Wait(context.Background()) })
+			wg.Go(func() {
+				for {
+					// It may end without an error while the other goroutine is inside a call.
+					if err := c.mac[0].Rx(0).Wait(context.Background()); err != nil {
+						errs <- err
+						return
+					}
+				}
+			})
 			wg.Go(func() {
 				var err error
 				for _, e := range c.mac[0].Rx(0).Frames(context.Background()) {

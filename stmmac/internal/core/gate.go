@@ -14,6 +14,7 @@ const (
 	gateOpen    uint32 = iota
 	gateBacklog        // as open, but the next call must not take the short way
 	gateBusy           // a call is under way
+	gateLooked         // the monitor looks at the ring; calls wait for it, a few memory accesses long
 	gateHeld
 	gateEnded
 )
@@ -21,8 +22,42 @@ const (
 // enter begins a call. It fails when the ring is held or has ended, or when
 // another goroutine is inside a call.
 func (g *gate) enter() bool {
-	return g.state.CompareAndSwap(gateOpen, gateBusy) || g.state.CompareAndSwap(gateBacklog, gateBusy)
+	for !g.state.CompareAndSwap(gateOpen, gateBusy) && !g.state.CompareAndSwap(gateBacklog, gateBusy) {
+		if !g.again() {
+			return false
+		}
+	}
+	return true
 }
+
+// again waits while the monitor looks at the ring, and says whether a call that was not
+// let in may try again: nothing that the application does not know of fails a call.
+func (g *gate) again() bool {
+	for {
+		switch g.state.Load() {
+		case gateLooked:
+			runtime.Gosched()
+		case gateOpen, gateBacklog:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// look lets the monitor in, to read only. It returns what unlook takes, and fails where
+// enter does, and while another goroutine is inside a call.
+func (g *gate) look() (was uint32, ok bool) {
+	for _, was := range [...]uint32{gateOpen, gateBacklog} {
+		if g.state.CompareAndSwap(was, gateLooked) {
+			return was, true
+		}
+	}
+	return 0, false
+}
+
+// unlook ends a look.
+func (g *gate) unlook(was uint32) { g.state.Store(was) }
 
 // leave ends a call.
 func (g *gate) leave() { g.state.Store(gateOpen) }
@@ -50,7 +85,7 @@ func (g *gate) shut(to uint32) bool {
 		switch s := g.state.Load(); s {
 		case gateEnded:
 			return false
-		case gateBusy:
+		case gateBusy, gateLooked:
 			runtime.Gosched()
 		default:
 			if g.state.CompareAndSwap(s, to) {

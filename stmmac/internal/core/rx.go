@@ -558,6 +558,9 @@ func (r *RxRing) Harvest() {
 // held, has ended or is in use.
 func (r *RxRing) recvBacklog(dst []*pagepool.Buf) int {
 	if !r.state.CompareAndSwap(gateBacklog, gateBusy) {
+		if r.again() {
+			return r.Recv(dst)
+		}
 		return 0
 	}
 	n := copy(dst[:min(len(dst), MaxBatch)], r.backlog)
@@ -624,10 +627,11 @@ func (r *RxRing) Forget() {
 // is what that call returned. It is for one goroutine and says no while another
 // is inside a call.
 func (r *RxRing) Stuck(mark uint64) (now uint64, stuck bool) {
-	if !r.enter() {
+	was, ok := r.look()
+	if !ok {
 		return 0, false
 	}
-	defer r.Resume()
+	defer r.unlook(was)
 	if r.posted == 0 || r.ring.own(r.head)&ownBit == 0 {
 		return 0, false
 	}

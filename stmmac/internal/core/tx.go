@@ -216,6 +216,9 @@ func (r *TxRing) Inflight() int {
 // behind it.
 func (r *TxRing) Send(src []*pagepool.Buf) (int, error) {
 	if !r.state.CompareAndSwap(gateOpen, gateBusy) {
+		if r.again() {
+			return r.Send(src)
+		}
 		return r.away(src)
 	}
 	if r.n-1-r.inflight < uint32(len(src))+r.reserve && !r.keep {
@@ -694,12 +697,14 @@ func (r *TxRing) Idle() bool {
 
 // Stuck says whether frames are with the device of which, by the state of the
 // ring, it has finished none since the call before, or it has finished all and says
-// of none where it ends; mark is what that call returned. It is for one goroutine and says no while another is inside a call.
+// of none where it ends; mark is what that call returned. It is for one goroutine, and
+// says no while another is inside a call.
 func (r *TxRing) Stuck(mark uint64) (now uint64, stuck bool) {
-	if !r.enter() {
+	was, ok := r.look()
+	if !ok {
 		return 0, false
 	}
-	defer r.leave()
+	defer r.unlook(was)
 	slot, whole := r.clean, false
 	k := uint32(0)
 	for ; k < r.inflight; k++ {
