@@ -216,10 +216,7 @@ func (r *TxRing) Inflight() int {
 // behind it.
 func (r *TxRing) Send(src []*pagepool.Buf) (int, error) {
 	if !r.state.CompareAndSwap(gateOpen, gateBusy) {
-		if r.again() {
-			return r.Send(src)
-		}
-		return r.away(src)
+		return r.sendAway(src)
 	}
 	if r.n-1-r.inflight < uint32(len(src))+r.reserve && !r.keep {
 		r.reclaim(nil)
@@ -303,6 +300,15 @@ func (r *TxRing) kick(frames, used uint32, bytes uint64) {
 	r.c.packets.Add(uint64(frames))
 	r.c.bytes.Add(bytes)
 	r.ring.kick(r.tail)
+}
+
+// sendAway is Send for a ring that did not let it in: once more if only the monitor
+// was looking.
+func (r *TxRing) sendAway(src []*pagepool.Buf) (int, error) {
+	if r.again() {
+		return r.Send(src)
+	}
+	return r.away(src)
 }
 
 // sendAny is Send for a batch in which not every frame has one buffer; the
