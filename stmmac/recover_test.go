@@ -192,11 +192,17 @@ func TestTxStall(t *testing.T) {
 					t.Errorf("counts %+v", s)
 				}
 				if keep {
+					if n := r.mac.Tx(0).Inflight(); n != inflight {
+						t.Errorf("%d buffers wait for Reap, want %d", n, inflight)
+					}
 					bufs := make([]*pagepool.Buf, 600)
 					if n := r.mac.Tx(0).Reap(bufs); n != inflight {
 						t.Fatalf("%d frames came back, want %d", n, inflight)
 					}
 					r.pool.FreeBatch(bufs[:inflight])
+				}
+				if n := r.mac.Tx(0).Inflight(); n != 0 {
+					t.Errorf("%d buffers are in flight in the end", n)
 				}
 				r.onlyRx()
 				r.flows(1)

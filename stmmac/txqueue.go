@@ -58,10 +58,12 @@ func (q *TxQueue) outlet() *TxQueue {
 // was opened with WithTxCompletions.
 func (q *TxQueue) Reap(dst []*pagepool.Buf) int { return q.outlet().ring.Reap(dst) }
 
-// Space is how many buffers Send can take now.
+// Space is how many buffers Send can take now; none while the MAC is being changed.
 func (q *TxQueue) Space() int { return q.outlet().ring.Space() }
 
-// Inflight is how many buffers are with the device or wait for Reap.
+// Inflight is how many buffers are with the device or wait for Reap; of a frame that
+// a change of the MAC took off the ring only the first one counts. While the MAC is
+// being changed it is 0.
 func (q *TxQueue) Inflight() int { return q.outlet().ring.Inflight() }
 
 // Wait blocks until the device has finished a frame that was not reaped, or

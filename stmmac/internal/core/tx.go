@@ -201,13 +201,14 @@ func (r *TxRing) Space() int {
 	return int(r.n - 1 - r.inflight)
 }
 
-// Inflight is how many buffers are with the device.
+// Inflight is how many buffers are with the device or wait for Reap; frames that a
+// rebuild took off the ring count as one buffer each. It is 0 while the ring is held.
 func (r *TxRing) Inflight() int {
 	if !r.enter() {
 		return 0
 	}
 	defer r.leave()
-	return int(r.inflight)
+	return int(r.inflight) + len(r.backlog)
 }
 
 // Send takes a prefix of src and returns how many frames that was. With fewer
