@@ -92,18 +92,27 @@ func (c *client) run(ctx context.Context, servers []netip.Prefix) error {
 	return nil
 }
 
+// dial connects to the server until the deadline of ctx.
+func (c *client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := c.net.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	limit, _ := ctx.Deadline()
+	if err := conn.SetDeadline(limit); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
 // udp sends datagrams of several lengths, of which the longest leaves in
 // fragments.
 func (c *client) udp(ctx context.Context, addr string, data []byte) error {
-	conn, err := c.net.DialContext(ctx, "udp", addr)
+	conn, err := c.dial(ctx, "udp", addr)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	limit, _ := ctx.Deadline()
-	if err := conn.SetDeadline(limit); err != nil {
-		return err
-	}
 	got := make([]byte, 64<<10)
 	for _, n := range []int{0, 1, 18, 56, 1472, 1473, 8000} {
 		want := data[:n]
@@ -125,15 +134,11 @@ func (c *client) udp(ctx context.Context, addr string, data []byte) error {
 
 // tcp sends data and reads it back at the same time.
 func (c *client) tcp(ctx context.Context, addr string, data []byte) error {
-	conn, err := c.net.DialContext(ctx, "tcp", addr)
+	conn, err := c.dial(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	limit, _ := ctx.Deadline()
-	if err := conn.SetDeadline(limit); err != nil {
-		return err
-	}
 	wrote := make(chan error, 1)
 	go func() {
 		_, err := conn.Write(data)

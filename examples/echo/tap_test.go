@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,6 +110,15 @@ func random(n int) []byte {
 	return p
 }
 
+// dial makes a connection of the kernel that does not hang for ever.
+func (g *tapRig) dial(network, host string) net.Conn {
+	g.t.Helper()
+	c, err := g.Dial(g.ctx, network, netip.AddrPortFrom(netip.MustParseAddr(host), 7).String())
+	g.must(err)
+	g.must(c.SetDeadline(time.Now().Add(clitest.Patience)))
+	return c
+}
+
 // tcp sends n bytes over a connection of the kernel and compares the hash of what
 // comes back.
 func (g *tapRig) tcp(host string, n int) {
@@ -139,10 +150,8 @@ func (g *tapRig) tcp(host string, n int) {
 // udp sends datagrams of the kernel and compares what comes back.
 func (g *tapRig) udp(host string, sizes ...int) {
 	g.t.Helper()
-	c, err := g.Dial(g.ctx, "udp", netip.AddrPortFrom(netip.MustParseAddr(host), 7).String())
-	g.must(err)
+	c := g.dial("udp", host)
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(clitest.Patience))
 	got := make([]byte, 1<<16)
 	for _, n := range sizes {
 		want := random(n)
@@ -183,6 +192,47 @@ func TestTAP(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTAPFull has a client of the kernel that reads nothing until the server, which can
+// send no more and so reads no more, has no room left to receive: then everything comes
+// back.
+func TestTAPFull(t *testing.T) {
+	g := newTAPRig(t, 1500)
+	for i := range 4 {
+		c := g.dial("tcp", serverAddrs[i%2])
+		var written, ended atomic.Int64
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			defer ended.Store(1)
+			chunk := random(1 << 10)
+			for range (24<<20 + 333*i) >> 10 {
+				n, err := c.Write(chunk)
+				written.Add(int64(n))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			if err := c.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+				t.Error(err)
+			}
+		})
+		for last := int64(-1); written.Load() != last; time.Sleep(200 * time.Millisecond) {
+			last = written.Load()
+		}
+		if ended.Load() != 0 {
+			t.Error("the client was never held up")
+		}
+		got, err := io.Copy(io.Discard, c)
+		wg.Wait()
+		if err != nil || got != written.Load() {
+			t.Fatalf("%d bytes of %d come back: %v", got, written.Load(), err)
+		}
+		c.Close()
+	}
+	g.cancel()
+	clitest.Says(t, g.finish(cli.OK), "of 4 connections", "failed: 0")
 }
 
 // TestTAPUnreachable reads what the command says of a port on which nobody listens
