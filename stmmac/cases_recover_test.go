@@ -845,9 +845,22 @@ func TestEndWhileRebuilding(t *testing.T) {
 				for !r.mac.Rebuilding() {
 					runtime.Gosched()
 				}
+				// No time goes by before the end begins: the reset that hangs
+				// would be a failure of its own.
+				target := stmmac.ErrClosed
+				ended := make(chan error, 1)
+				if how == "close" {
+					go func() { ended <- r.mac.Close() }()
+					for !r.mac.Ending() {
+						runtime.Gosched()
+					}
+				} else {
+					target = stmmac.ErrGone
+					ended <- r.dev.Close()
+				}
 				var pump sync.WaitGroup
 				stop := make(chan struct{})
-				pump.Go(func() { // time goes by
+				pump.Go(func() {
 					for {
 						select {
 						case <-stop:
@@ -858,13 +871,7 @@ func TestEndWhileRebuilding(t *testing.T) {
 						}
 					}
 				})
-				target := stmmac.ErrClosed
-				if how == "close" {
-					r.must(r.mac.Close())
-				} else {
-					target = stmmac.ErrGone
-					r.must(r.dev.Close())
-				}
+				r.must(<-ended)
 				for range 2 {
 					if err := <-waited; err != nil && !errors.Is(err, target) {
 						t.Error(err)
