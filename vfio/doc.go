@@ -1,0 +1,2 @@
+// Package vfio drives devices from a Go process through Linux VFIO.
+package vfio
