@@ -31,7 +31,7 @@ func newArena(m Mapper, number, n int, cfg *config) (*arena, error) {
 	case err == nil && suits(mem, addr, want, page):
 		a.own, a.ownAddr, a.payload = m, addr, mem[:want:want]
 		clear(a.payload)
-		if a.res, err = reserve(n*RecordSize, page, pagesSmall); err != nil {
+		if a.res, err = reserve(n*RecordSize, page, pagesSmall, false); err != nil {
 			return nil, errors.Join(err, m.UnmapDMA(addr, want))
 		}
 	case err == nil:
@@ -39,7 +39,7 @@ func newArena(m Mapper, number, n int, cfg *config) (*arena, error) {
 			misshapen(mem, addr, want, page),
 			m.UnmapDMA(addr, len(mem)))
 	case errors.Is(err, errors.ErrUnsupported):
-		if a.res, err = reserve(n*RecordSize, want, kind); err != nil {
+		if a.res, err = reserve(n*RecordSize, want, kind, !pins(m)); err != nil {
 			return nil, err
 		}
 		a.payload = a.res.payload

@@ -35,9 +35,8 @@ type reservation struct {
 // reserve maps records and payload, both rounded up to pages, with an
 // inaccessible page between and behind them. The payload is not copied to a
 // child of fork, which would move it away from under a device, and left out of
-// core dumps. It is locked if the process may lock as much; a device mapping
-// pins it anyway.
-func reserve(records, payload int, kind pageKind) (*reservation, error) {
+// core dumps. With lock it is locked if the process may lock as much.
+func reserve(records, payload int, kind pageKind, lock bool) (*reservation, error) {
 	page := os.Getpagesize()
 	records = roundUp(records, page)
 	payload = roundUp(payload, page)
@@ -61,7 +60,7 @@ func reserve(records, payload int, kind pageKind) (*reservation, error) {
 		at := uintptr(unsafe.Pointer(&whole[0])) + uintptr(start)
 		start += int(-at & (hugePage - 1))
 	}
-	if err := r.commit(start, payload, rounded, wantHuge); err != nil {
+	if err := r.commit(start, payload, rounded, wantHuge, lock); err != nil {
 		return nil, joinRelease(r, err)
 	}
 	return r, nil
@@ -74,7 +73,7 @@ func joinRelease(r *reservation, err error) error {
 	return err
 }
 
-func (r *reservation) commit(start, payload, rounded int, wantHuge bool) error {
+func (r *reservation) commit(start, payload, rounded int, wantHuge, lock bool) error {
 	if len(r.records) > 0 {
 		if err := unix.Mprotect(r.records, unix.PROT_READ|unix.PROT_WRITE); err != nil {
 			return fmt.Errorf("commit %d bytes of records: %w", len(r.records), err)
@@ -107,7 +106,7 @@ func (r *reservation) commit(start, payload, rounded int, wantHuge bool) error {
 			return fmt.Errorf("madvise %d: %w", advice, err)
 		}
 	}
-	r.locked = unix.Mlock(r.payload) == nil
+	r.locked = lock && unix.Mlock(r.payload) == nil
 	return nil
 }
 

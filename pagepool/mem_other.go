@@ -20,7 +20,7 @@ type reservation struct {
 	huge, locked     bool
 }
 
-func reserve(records, payload int, kind pageKind) (*reservation, error) {
+func reserve(records, payload int, kind pageKind, lock bool) (*reservation, error) {
 	return nil, fmt.Errorf("DMA memory on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 

@@ -35,7 +35,7 @@ func NewMemory(m Mapper, n, align int) (*Memory, error) {
 	case !errors.Is(err, errors.ErrUnsupported):
 		return nil, &Error{Op: "allocate memory of the device", Err: err}
 	}
-	r, err := reserve(0, roundUp(n, os.Getpagesize()), pagesSmall)
+	r, err := reserve(0, roundUp(n, os.Getpagesize()), pagesSmall, !pins(m))
 	if err != nil {
 		return nil, &Error{Op: "new memory", Err: err}
 	}

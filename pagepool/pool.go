@@ -72,7 +72,11 @@ func New(m Mapper, n int, opts ...Option) (*Pool, error) {
 		return nil, &Error{Op: "new", Err: fmt.Errorf("headroom %d of %d: %w", cfg.headroom, cfg.size, os.ErrInvalid)}
 	}
 	if cfg.arenaBufs == 0 {
-		cfg.arenaBufs = min(MaxArenaBufs, maxArenaBytes/stride(cfg.size))
+		cfg.arenaBufs = min(MaxArenaBufs, min(maxArenaBytes, maxContiguous(m))/stride(cfg.size))
+	}
+	if cfg.arenaBufs == 0 {
+		return nil, &Error{Op: "new", Err: fmt.Errorf("a buffer of %d bytes takes %d, and %d lie together for the device: %w",
+			cfg.size, stride(cfg.size), maxContiguous(m), os.ErrInvalid)}
 	}
 	p := &Pool{maker: m, cfg: cfg, mappings: map[*Mapping]bool{}, owners: []string{"pool", "application"}}
 	if err := p.Grow(n); err != nil {

@@ -199,6 +199,11 @@ func (m *MAC) fail(err *Error) error {
 		err = &Error{Op: err.Op, Dev: err.Dev, Err: ErrClosed}
 	}
 	if m.failure.CompareAndSwap(nil, err) {
+		// What cannot be sent any more is refused with the reason, and not taken
+		// for a ring that is full.
+		for _, q := range m.tx {
+			q.ring.Hold()
+		}
 		close(m.failed)
 		m.log().Error().Err(err).Msg("device failed")
 		m.wakeAll()

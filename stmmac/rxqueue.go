@@ -25,7 +25,8 @@ type RxQueue struct {
 // Recv moves received frames to dst, at most [MaxBatch] of them, and returns
 // how many. It never blocks and does not allocate. The caller owns the buffers
 // and frees them to the MAC's pool or sends them. Frames that are damaged or
-// too long are dropped and counted.
+// too long are dropped and counted. Why none comes any more from a device that
+// failed is told by Wait.
 func (q *RxQueue) Recv(dst []*pagepool.Buf) int { return q.ring.Recv(dst) }
 
 // filter runs the program on bufs, moves the frames that pass to the front and

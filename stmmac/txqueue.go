@@ -23,8 +23,8 @@ type TxQueue struct {
 // without an error mean that the ring is full: the caller keeps the rest and
 // tries again, after Wait if it likes. With an error, src[n] can never be sent
 // (ErrFrameTooLong, ErrFrameTooShort, ErrForeignBuffer, ErrNotHeld,
-// ErrNoHeadroom) or the MAC is closed (ErrClosed); the caller keeps src[n] and all
-// behind it. Buffers that were taken go back to the pool when the device is done
+// ErrNoHeadroom), the MAC is closed (ErrClosed) or the device failed (ErrGone,
+// ErrFatalBus); the caller keeps src[n] and all behind it. Buffers that were taken go back to the pool when the device is done
 // with them. Checksums and tags that the driver itself puts into a frame are among
 // its bytes from then on.
 //

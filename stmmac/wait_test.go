@@ -259,6 +259,28 @@ func TestGone(t *testing.T) {
 			}
 			// the next call finds out by the registers
 			mustFail(t, c.mac[0].Rx(0).Wait(patience(t)), stmmac.ErrGone)
+			// and from then on all say so: a ring that is full for ever would tell nothing
+			b, err := c.pool.Alloc()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.SetData(frame(60, 0))
+			for _, send := range []func([]*pagepool.Buf) (int, error){c.mac[0].Tx(0).Send, c.mac[0].Tx(0).Shared().Send} {
+				n, err := send([]*pagepool.Buf{b})
+				mustFail(t, err, stmmac.ErrGone)
+				if n != 0 {
+					t.Errorf("%d frames were taken", n)
+				}
+			}
+			c.pool.Free(b)
+			mustFail(t, c.mac[0].Tx(0).Wait(patience(t)), stmmac.ErrGone)
+			mustFail(t, c.mac[0].SetMTU(t.Context(), 1400), stmmac.ErrGone)
+			if n := c.mac[0].Rx(0).Recv(make([]*pagepool.Buf, 4)); n != 0 {
+				t.Errorf("%d frames from a device that is gone", n)
+			}
+			if err := c.mac[0].Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
 		})
 	}
 }
