@@ -32,6 +32,9 @@ var allowed = map[string][]string{
 	"barrier":                       {},
 	"mmio":                          {"barrier"},
 	"pagepool":                      {"barrier", "golang.org/x/sys/..."},
+	"vfio":                          {"mmio", "vfio/internal/uapi", "golang.org/x/sys/...", "github.com/u-root/u-root/pkg/pci", "github.com/rs/zerolog"},
+	"vfio/internal/uapi":            {},
+	"vfio/vfiotest":                 {"vfio", "vfio/internal/uapi", "mmio", "golang.org/x/sys/..."},
 	"stmmac":                        {"mmio", "barrier", "pagepool", "github.com/rs/zerolog", "stmmac/internal/..."},
 	"stmmac/internal/regs":          {"mmio"},
 	"stmmac/internal/regs/gmac4reg": {"mmio", "stmmac/internal/regs"},
@@ -41,14 +44,15 @@ var allowed = map[string][]string{
 	"stmmac/internal/phy":           {"stmmac/internal/core"},
 	"stmmac/internal/gmac4":         {"mmio", "barrier", "pagepool", "stmmac/internal/core", "stmmac/internal/regs/..."},
 	"stmmac/sim":                    {"mmio", "barrier", "pagepool", "golang.org/x/sys/...", "stmmac/internal/regs/...", "stmmac/internal/core"},
-	"stmmac/bus":                    {"stmmac", "stmmac/sim"},
+	"stmmac/glue":                   {"stmmac", "vfio", "mmio"},
+	"stmmac/bus":                    {"stmmac", "stmmac/sim", "stmmac/glue", "vfio"},
 	"netstack":                      {"stmmac", "pagepool", "github.com/rs/zerolog", "gvisor.dev/gvisor/..."},
 	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
 	"internal/pcapngtest":           {},                       // and only tests import it
 	"examples/echo":                 {"examples/internal/cli", "stmmac", "stmmac/bus", "stmmac/sim", "netstack", "pagepool", "github.com/rs/zerolog"},
-	"examples/internal/cli":         {"stmmac/bus"},
+	"examples/internal/cli":         {"stmmac/bus", "vfio"},
 	"examples/internal/clitest":     {}, // and only tests import it
-	"examples/stmmacctl":            {"stmmac", "stmmac/bus", "pagepool", "examples/internal/cli"},
+	"examples/stmmacctl":            {"stmmac", "stmmac/bus", "pagepool", "vfio", "examples/internal/cli"},
 	"examples/forwarder":            {"examples/internal/cli", "stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "github.com/rs/zerolog", "golang.org/x/sys/..."},
 }
 
@@ -161,7 +165,7 @@ func deps(t *testing.T, packages ...string) []string {
 // internal/core is in it because stmmac shows its types by alias.
 func TestAPI(t *testing.T) {
 	var b bytes.Buffer
-	for _, dir := range []string{"barrier", "mmio", "pagepool", "stmmac", "stmmac/internal/core", "stmmac/sim", "stmmac/bus", "netstack"} {
+	for _, dir := range []string{"barrier", "mmio", "pagepool", "vfio", "vfio/vfiotest", "stmmac", "stmmac/internal/core", "stmmac/sim", "stmmac/glue", "stmmac/bus", "netstack"} {
 		if err := exported(&b, dir); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 )
 
 // Reasons that errors wrap, for errors.Is; beside them the system's own
@@ -40,18 +41,19 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	s := "vfio: " + e.Op
-	if e.Dev != "" {
-		s = "vfio " + e.Dev + ": " + e.Op
+	var parts []string
+	switch {
+	case e.Dev != "":
+		parts = []string{"vfio " + e.Dev, e.Op}
+	case e.Op != "":
+		parts = []string{"vfio", e.Op}
 	}
-	if e.Call != "" {
-		s += ": " + e.Call
+	for _, p := range []string{e.Call, e.Err.Error(), e.Remedy} {
+		if p != "" {
+			parts = append(parts, p)
+		}
 	}
-	s += ": " + e.Err.Error()
-	if e.Remedy != "" {
-		s += ": " + e.Remedy
-	}
-	return s
+	return strings.Join(parts, ": ")
 }
 
 // Unwrap returns the reason.

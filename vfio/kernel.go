@@ -30,7 +30,10 @@ type Kernel interface {
 	Pwrite(fd int, p []byte, off int64) (int, error)
 	// Mmap maps n bytes of a device, shared; writable unless readonly.
 	Mmap(fd int, off int64, n int, readonly bool) ([]byte, error)
-	// Munmap undoes Mmap.
+	// HugeMemory maps n bytes of memory, a multiple of 2 MiB, in huge pages of 2 MiB
+	// that are there.
+	HugeMemory(n int) ([]byte, error)
+	// Munmap undoes Mmap and HugeMemory.
 	Munmap(mem []byte) error
 	// PageSize is the size of a page of memory in bytes.
 	PageSize() int

@@ -72,6 +72,11 @@ func (system) Mmap(fd int, off int64, n int, readonly bool) ([]byte, error) {
 	return unix.Mmap(fd, off, n, prot, unix.MAP_SHARED)
 }
 
+func (system) HugeMemory(n int) ([]byte, error) {
+	return unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE|unix.MAP_HUGETLB|unix.MAP_HUGE_2MB)
+}
+
 func (system) Munmap(mem []byte) error { return unix.Munmap(mem) }
 
 func result(n uintptr, e syscall.Errno) (int, error) {
@@ -89,3 +94,8 @@ func retry(call func() (int, error)) (int, error) {
 		}
 	}
 }
+
+// keepFromChildren keeps a child of fork from sharing memory that a device writes
+// to: the next write of the parent would go to a copy, away from the device. The
+// advice fails for what is no ordinary memory, which is not copied either.
+func keepFromChildren(mem []byte) { _ = unix.Madvise(mem, unix.MADV_DONTFORK) }

@@ -25,6 +25,7 @@ func (system) IoctlInt(int, uint32, int) (int, error)     { return -1, errors.Er
 func (system) Pread(int, []byte, int64) (int, error)      { return -1, errors.ErrUnsupported }
 func (system) Pwrite(int, []byte, int64) (int, error)     { return -1, errors.ErrUnsupported }
 func (system) Mmap(int, int64, int, bool) ([]byte, error) { return nil, errors.ErrUnsupported }
+func (system) HugeMemory(int) ([]byte, error)             { return nil, errors.ErrUnsupported }
 func (system) Munmap([]byte) error                        { return errors.ErrUnsupported }
 
 // nothing is a file system in which there is nothing.
@@ -41,3 +42,5 @@ func (nothing) ReadLink(name string) (string, error) {
 func (nothing) Lstat(name string) (fs.FileInfo, error) {
 	return nil, &fs.PathError{Op: "lstat", Path: name, Err: errors.ErrUnsupported}
 }
+
+func keepFromChildren([]byte) {}

@@ -238,8 +238,8 @@ func inspect(k Kernel, b Bus, name string) (Info, error) {
 
 func groupDir(n int) string { return path.Join("sys/kernel/iommu_groups", strconv.Itoa(n)) }
 
-// Group returns the devices of an IOMMU group, sorted by name.
-func Group(k Kernel, n int) ([]Info, error) {
+// Members returns the devices of an IOMMU group, sorted by name.
+func Members(k Kernel, n int) ([]Info, error) {
 	entries, err := fs.ReadDir(k.FS(), path.Join(groupDir(n), "devices"))
 	if err != nil {
 		return nil, &Error{Op: "list IOMMU group " + strconv.Itoa(n), Err: err}
@@ -295,4 +295,12 @@ func names(fsys fs.FS, dir string) []string {
 		all[i] = e.Name()
 	}
 	return all
+}
+
+// offends says that the device keeps its group from being viable: it is with a
+// driver of the kernel that maps memory for it. The port driver of PCIe bridges does
+// not, and neither do VFIO's own (driver_managed_dma in Linux).
+func (i *Info) offends() bool {
+	d := strings.ReplaceAll(i.Driver, "_", "-")
+	return d != "" && d != "pci-stub" && d != "pcieport" && !strings.HasPrefix(d, "vfio-") && !strings.HasSuffix(d, "-vfio-pci")
 }

@@ -58,7 +58,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"-gw", "192.0.2.1,192.0.2.3"}, []string{"one family"}},
 		{[]string{"-gw", "192.0.3.1", "-dev", "sim:gmac4"}, []string{"not on the link"}},
 		{[]string{"-dev", "sim"}, []string{"no scheme", "sim:gmac4"}},
-		{[]string{"-dev", "pci:0000:03:00.0"}, []string{"pci", "not there yet"}},
+		{[]string{"-dev", "pci:ffff:1f:1f.7"}, []string{"pci", "no such device"}},
+		{[]string{"-dev", "nope:0"}, []string{"nope", "not there yet"}},
 		{[]string{"-dev", "sim:gmac4,wire=nonsense"}, []string{"nonsense"}},
 	} {
 		o := mustRun(t, cli.Usage, tc.args...)

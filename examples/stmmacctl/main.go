@@ -25,7 +25,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 const name = "stmmacctl"
 
-// runWith is run with the devices of an opener.
+// runWith is run with the devices of an opener, and on the machine of its kernel.
 func runWith(ctx context.Context, o *bus.Opener, args []string, stdout, stderr io.Writer) int {
 	cfg, err := parse(args, o, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -39,10 +39,21 @@ func runWith(ctx context.Context, o *bus.Opener, args []string, stdout, stderr i
 
 // command is what the first word can be.
 type command struct {
-	do    func(ctx context.Context, o *bus.Opener, c *config, stdout, stderr io.Writer) error
-	flags []string // beside those of all commands
-	file  bool     // it has a FILE
+	do      func(ctx context.Context, o *bus.Opener, c *config, stdout, stderr io.Writer) error
+	flags   []string // beside -json and those of all commands that open a device
+	file    bool     // it has a FILE
+	machine bool     // it opens no device, and looks at the machine that it runs on
+	addr    presence
 }
+
+// presence says whether there is an ADDR.
+type presence int
+
+const (
+	required presence = iota
+	optional
+	absent
+)
 
 var commands = map[string]command{
 	"stats":    {do: stats, flags: []string{"wait", "duration", "nonzero", "promisc"}},
@@ -50,10 +61,19 @@ var commands = map[string]command{
 	"dump":     {do: dump, flags: []string{"wait"}},
 	"loopback": {do: loopback, flags: []string{"wait"}},
 	"capture":  {do: capture, flags: []string{"duration", "snaplen", "promisc"}, file: true},
+	"doctor":   {do: doctor, machine: true, addr: optional},
+	"list":     {do: list, flags: []string{"all"}, machine: true, addr: absent},
+	"bind":     {do: bind, flags: []string{"force"}, machine: true},
+	"unbind":   {do: unbind, machine: true},
 }
 
-// commonFlags are those of all commands.
-var commonFlags = []string{"json", "queues", "mtu", "wire"}
+// known are the flags of a command.
+func (c command) known() []string {
+	if c.machine {
+		return slices.Concat(c.flags, []string{"json"})
+	}
+	return slices.Concat(c.flags, []string{"json", "queues", "mtu", "wire"})
+}
 
 // filter is what -promisc says.
 func (c *config) filter() stmmac.Option {
@@ -72,6 +92,7 @@ type config struct {
 	renegotiate, watch  bool
 	snaplen             int
 	promisc             bool
+	all, force          bool
 }
 
 func parse(args []string, o *bus.Opener, stderr io.Writer) (*config, error) {
@@ -90,11 +111,14 @@ func parse(args []string, o *bus.Opener, stderr io.Writer) (*config, error) {
 	fs.BoolVar(&c.watch, "watch", false, "link: print each change")
 	fs.IntVar(&c.snaplen, "snaplen", 0, "capture: `bytes` of a frame that are kept; 0: all")
 	fs.BoolVar(&c.promisc, "promisc", true, "stats, capture: let all frames in")
+	fs.BoolVar(&c.all, "all", false, "list: all devices, not Ethernet controllers alone")
+	fs.BoolVar(&c.force, "force", false, "bind: take a device whose network interface is up")
 	var words []string
 	for rest := args; ; {
 		if err := fs.Parse(rest); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
-				fmt.Fprintf(stderr, "usage: %s [flags] stats|link|dump|loopback ADDR\n       %s [flags] capture FILE ADDR\n", name, name)
+				fmt.Fprintf(stderr, "usage: %[1]s [flags] stats|link|dump|loopback ADDR\n       %[1]s [flags] capture FILE ADDR\n"+
+					"       %[1]s [-json] doctor [ADDR]\n       %[1]s [-json] [-all] list\n       %[1]s [-json] [-force] bind ADDR\n       %[1]s [-json] unbind ADDR\n", name)
 				fs.SetOutput(stderr)
 				fs.PrintDefaults()
 				return nil, err
@@ -112,9 +136,8 @@ func parse(args []string, o *bus.Opener, stderr io.Writer) (*config, error) {
 	}
 	var err error
 	fs.Visit(func(f *flag.Flag) {
-		if known := commands[c.command].flags; !slices.Contains(known, f.Name) && !slices.Contains(commonFlags, f.Name) {
-			err = fmt.Errorf("-%s is not for %s, which has %s; -h lists the flags", f.Name, c.command,
-				"-"+strings.Join(slices.Concat(known, commonFlags), ", -"))
+		if known := commands[c.command].known(); !slices.Contains(known, f.Name) {
+			err = fmt.Errorf("-%s is not for %s, which has %s; -h lists the flags", f.Name, c.command, "-"+strings.Join(known, ", -"))
 		}
 	})
 	if err != nil {
@@ -172,7 +195,12 @@ func (c *config) words(words []string, o *bus.Opener) error {
 		}
 		return nil
 	}
-	if len(words) != 1 {
+	switch addr := commands[c.command].addr; {
+	case addr == absent && len(words) > 0:
+		return fmt.Errorf("%s takes no %q", c.command, words)
+	case addr != required && len(words) == 0:
+		return nil
+	case len(words) != 1:
 		return fmt.Errorf("%s takes the address of a device, and not %q", c.command, words)
 	}
 	c.addr = words[0]

@@ -324,7 +324,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"capture", "-json", "-", "sim:gmac4"}, []string{"-json"}},
 		{[]string{"stats", "-wire", "gen", "pci:0000:03:00.0"}, []string{"-wire"}},
 		{[]string{"stats", "sim"}, []string{"no scheme", "sim:gmac4"}},
-		{[]string{"stats", "pci:0000:03:00.0"}, []string{"pci", "not there yet"}},
+		{[]string{"stats", "pci:ffff:ff:1f.7"}, []string{"no PCI function", "stmmacctl list"}},
 		{[]string{"stats", "sim:gmac4,rxq=1", "-queues", "2"}, []string{"2 receive queues", "correct"}},
 	} {
 		o := mustRun(t, cli.Usage, tc.args...)

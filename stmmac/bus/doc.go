@@ -6,13 +6,34 @@
 //
 // for example
 //
+//	pci:0000:03:00.0
+//	platform:f0804000.ethernet,csr=125000000
 //	sim:gmac4,wire=gen:loop
 //	sim:gmac4,wire=pcap,in=a.pcap,out=b.pcap
 //	sim:gmac4,wire=tap:tap0
 //
 // Neither a location nor a value can hold a comma. What schemes there are is a
-// value, an [Opener]: [NewOpener] knows sim:, and others are added to
-// [Opener.Schemes].
+// value, an [Opener]: [NewOpener] knows pci:, platform: and sim:, and others are
+// added to [Opener.Schemes].
+//
+// The location of pci: and platform: is a device that is with vfio-pci or
+// vfio-platform ("stmmacctl bind" gives it to them): its name, or ids, driver or
+// network interface by which vfio.Lookup finds it. Which MAC it has, and what else
+// no register tells, is known for the devices of package glue; the keys say it for
+// others, and go before what glue says:
+//
+//	generation= of the MAC: gmac4
+//	region=     number of the BAR or the reg entry with its registers
+//	offset=     of the registers in the region, bytes: 0x2000
+//	csr=        frequency of the CSR clock in Hz; without it no PHY is looked after
+//	width=      bits of a bus address, 32 to 64
+//	addr=       the MAC's address, 02:00:00:00:00:01
+//	iommu=      the way to the device: auto (the default: an iommufd if there is one,
+//	            else its group), group, iommufd, or noiommu, which lets it reach
+//	            all memory of the machine where no IOMMU stands before it
+//
+// The devices of one Opener with the same iommu= share a vfio.Domain while one of
+// them is open: a frame moves between them without a copy.
 //
 // The keys of sim: are
 //
@@ -45,5 +66,6 @@
 //
 // The location of sim: is the generation of the MAC; there is gmac4.
 //
-// Start reading at [Opener.Open]. The package may import stmmac and its sim.
+// Start reading at [Opener.Open]. The package may import stmmac, its sim
+// and glue, and vfio.
 package bus

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/gostmmac/gostmmac/stmmac/sim"
+	"github.com/gostmmac/gostmmac/vfio"
 )
 
 // Scheme opens the devices of a scheme. An error should be an [*AddressError].
@@ -24,16 +25,19 @@ type Opener struct {
 	// Loop configures the generators of wire=gen: that of a NAME is the
 	// configuration at the time its first end is opened.
 	Loop sim.LoopConfig
+	// Kernel is where the devices of pci and platform are; nil is the machine's own.
+	Kernel vfio.Kernel
 
-	mu    sync.Mutex
-	meets map[string]*meeting
-	files []openFile
+	mu      sync.Mutex
+	meets   map[string]*meeting
+	files   []openFile
+	domains map[string]*sharedDomain // by iommu=
 }
 
-// NewOpener returns an Opener that knows the scheme sim.
+// NewOpener returns an Opener that knows the schemes pci, platform and sim.
 func NewOpener() *Opener {
 	o := &Opener{meets: map[string]*meeting{}}
-	o.Schemes = map[string]Scheme{"sim": o.openSim}
+	o.Schemes = map[string]Scheme{"sim": o.openSim, "pci": o.openVFIO, "platform": o.openVFIO}
 	return o
 }
 

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/gostmmac/gostmmac/stmmac/bus"
+	"github.com/gostmmac/gostmmac/vfio"
 )
 
 // Exit statuses.
@@ -70,8 +71,12 @@ var hints = []struct {
 	{fs.ErrInvalid, "correct the address or the flag; a device is like sim:gmac4,wire=tap:tap0, and -h lists the flags"},
 }
 
-// Hint says what can be done about an error of opening, or is "".
+// Hint says what can be done about an error of opening, or is "": package vfio says
+// it itself.
 func Hint(err error) string {
+	if e := new(vfio.Error); errors.As(err, &e) && e.Remedy != "" {
+		return ""
+	}
 	for _, h := range hints {
 		if errors.Is(err, h.is) {
 			return h.text
