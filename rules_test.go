@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 	"examples/echo":                 {"examples/internal/cli", "stmmac", "stmmac/bus", "stmmac/sim", "netstack", "pagepool", "github.com/rs/zerolog"},
 	"examples/internal/cli":         {"stmmac/bus", "vfio"},
 	"examples/internal/clitest":     {}, // and only tests import it
-	"examples/stmmacctl":            {"stmmac", "stmmac/bus", "pagepool", "vfio", "examples/internal/cli"},
+	"examples/stmmacctl":            {"stmmac", "stmmac/bus", "stmmac/glue", "pagepool", "vfio", "examples/internal/cli"},
 	"examples/forwarder":            {"examples/internal/cli", "stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "github.com/rs/zerolog", "golang.org/x/sys/..."},
 }
 

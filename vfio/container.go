@@ -94,7 +94,7 @@ func (c *container) attach(i *Info, token *VFToken) (int, error) {
 	if err != nil {
 		e := failed("VFIO_GROUP_GET_DEVICE_FD", err, "")
 		switch {
-		case errors.Is(err, syscall.EINVAL) && i.VF && token == nil:
+		case token == nil && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) && i.VF):
 			e.Remedy = "a virtual function of a PF that VFIO has needs the token of its PF (WithVFToken)"
 		case errors.Is(err, syscall.ENODEV):
 			e.Remedy = "the device is not with a VFIO driver: stmmacctl bind " + i.Name

@@ -19,7 +19,7 @@ func main() { cli.Main(run) }
 
 // run is the command without the process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return runWith(ctx, bus.NewOpener(), args, stdout, stderr)
+	return runWith(ctx, cli.Opener(stderr, "echo"), args, stdout, stderr)
 }
 
 // runWith is run with the devices of an opener.

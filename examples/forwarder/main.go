@@ -15,7 +15,6 @@ import (
 
 	"github.com/gostmmac/gostmmac/examples/internal/cli"
 	"github.com/gostmmac/gostmmac/stmmac"
-	"github.com/gostmmac/gostmmac/stmmac/bus"
 )
 
 func main() { cli.Main(run) }
@@ -43,7 +42,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 			}
 		}()
 	}
-	f, err := open(ctx, cfg, bus.NewOpener())
+	f, err := open(ctx, cfg, cli.Opener(stderr, "forwarder"))
 	if err != nil {
 		return cli.End(stderr, "forwarder", &cli.OpenError{Err: err})
 	}

@@ -23,6 +23,8 @@ func doctor(_ context.Context, o *bus.Opener, c *config, stdout, _ io.Writer) er
 		r.Findings = []vfio.Finding{{Check: "device", Dev: c.addr, Text: "a simulated device needs nothing of the machine"}}
 	} else if r, err = vfio.Explain(kernel(o), dev); err != nil {
 		return &cli.OpenError{Err: err}
+	} else if i, err := vfio.Lookup(kernel(o), dev); err == nil && dev != "" {
+		r.Findings = append(r.Findings, chip(kernel(o), i)...)
 	}
 	if c.json {
 		err = printJSON(stdout, r)

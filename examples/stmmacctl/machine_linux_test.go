@@ -120,6 +120,48 @@ func TestDoctor(t *testing.T) {
 }
 
 // up puts a network interface up, as `ip link set … up` does.
+// TestDoctorOfChip says which MAC a device has and what its chip needs.
+func TestDoctorOfChip(t *testing.T) {
+	k, err := vfiotest.New(t.TempDir(), vfiotest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Free()
+	for _, p := range []vfiotest.PCI{
+		{BDF: "0000:01:00.0", Vendor: 0x1f0a, Device: 0x6801, Group: 1, Driver: "vfio-pci", FLR: true, BARs: []vfiotest.Region{{Size: 0x10000}}},
+		{BDF: "0000:02:00.0", Vendor: 0x8086, Device: 0x0937, Group: 2, Driver: "vfio-pci", FLR: true, BARs: []vfiotest.Region{{Size: 0x2000}}},
+		{BDF: "0000:03:00.0", Vendor: 0x1234, Device: 0x5678, Group: 3, Driver: "vfio-pci", FLR: true, BARs: []vfiotest.Region{{Size: 0x2000}}},
+	} {
+		if _, err := k.AddPCI(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := k.AddPlatform(vfiotest.Platform{Name: "16030000.ethernet", Compatible: []string{"starfive,jh7110-dwmac", "snps,dwmac-5.20"},
+		Group: 4, Driver: "vfio-platform", Regions: []vfiotest.Region{{Size: 0x10000, Mmap: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	for addr, c := range map[string]struct {
+		code int
+		says []string
+	}{
+		"pci:01:00.0":                {cli.OK, []string{"ok       mac", "Motorcomm YT6801, generation gmac4", "this must hold", "ASPM L1"}},
+		"pci:02:00.0":                {cli.Failed, []string{"failure  mac", "Intel Quark X1000: generation gmac", "stmmacctl unbind"}},
+		"pci:03:00.0":                {cli.OK, []string{"warning  mac", "1234:5678", "generation=gmac4"}},
+		"platform:16030000.ethernet": {cli.OK, []string{"ok       mac", "StarFive JH7110", "this must hold"}},
+	} {
+		clitest.Says(t, on(t, k, c.code, "doctor", addr).Stdout, c.says...)
+	}
+	// A link in a state in which the chip does not work.
+	l1 := k.Path("sys/bus/pci/devices/0000:01:00.0/link")
+	if err := os.MkdirAll(l1, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(l1, "l1_aspm"), []byte("1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	clitest.Says(t, on(t, k, cli.Failed, "doctor", "01:00.0").Stdout, "failure  mac", "ASPM L1 is on", "echo 0 > /sys/bus/pci/devices/0000:01:00.0/link/l1_aspm")
+}
+
 func up(t *testing.T, k *vfiotest.Kernel, name string) {
 	t.Helper()
 	file := k.Path("sys/class/net/" + name + "/flags")

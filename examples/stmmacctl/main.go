@@ -20,7 +20,7 @@ func main() { cli.Main(run) }
 
 // run is the command without the process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return runWith(ctx, bus.NewOpener(), args, stdout, stderr)
+	return runWith(ctx, cli.Opener(stderr, name), args, stdout, stderr)
 }
 
 const name = "stmmacctl"

@@ -31,6 +31,8 @@
 //	iommu=      the way to the device: auto (the default: an iommufd if there is one,
 //	            else its group), group, iommufd, or noiommu, which lets it reach
 //	            all memory of the machine where no IOMMU stands before it
+//	bind=       off (the default) or on: take the device from its kernel driver,
+//	            as root, and give it back when it is closed
 //
 // The devices of one Opener with the same iommu= share a vfio.Domain while one of
 // them is open: a frame moves between them without a copy.

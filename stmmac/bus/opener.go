@@ -27,6 +27,9 @@ type Opener struct {
 	Loop sim.LoopConfig
 	// Kernel is where the devices of pci and platform are; nil is the machine's own.
 	Kernel vfio.Kernel
+	// Warn is told what is dangerous about a device that is being opened, for people;
+	// nil tells nobody.
+	Warn func(a Address, text string)
 
 	mu      sync.Mutex
 	meets   map[string]*meeting

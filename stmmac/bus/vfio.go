@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,7 @@ type vfioSpec struct {
 	csrClock     uint64
 	addrWidth    int
 	hardwareAddr net.HardwareAddr
+	bind         bool
 }
 
 // vfioKey is a key of the schemes pci and platform.
@@ -82,6 +84,13 @@ func vfioKeys() []vfioKey {
 			if s.addrWidth, err = strconv.Atoi(v); err != nil || s.addrWidth < least || s.addrWidth > most {
 				return invalid("not a number of address bits, %d to %d", least, most)
 			}
+			return nil
+		}},
+		{"bind", func(s *vfioSpec, v string) error {
+			if v != "on" && v != "off" {
+				return invalid("neither on nor off")
+			}
+			s.bind = v == "on"
 			return nil
 		}},
 	}
@@ -164,11 +173,31 @@ func (o *Opener) openVFIO(ctx context.Context, a Address) (*Handle, error) {
 		return fail("location", err)
 	}
 	h := &Handle{Address: a}
+	if s.bind {
+		b, err := vfio.Bind(ctx, k, i.Name)
+		if err != nil {
+			return fail("bind=on", err)
+		}
+		i = b.Info
+		for _, w := range b.Warnings {
+			o.warn(a, w)
+		}
+		h.closers = []func() error{b.Restore}
+	}
+	if s.iommu == "noiommu" && i.NoIOMMU() {
+		o.warn(a, "no IOMMU stands before it: it reads and writes all memory of the machine")
+	}
 	if err := o.openDevice(ctx, h, k, s, &i, g); err != nil {
 		_, err = fail("", errors.Join(err, h.Close()))
 		return nil, err
 	}
 	return h, nil
+}
+
+func (o *Opener) warn(a Address, text string) {
+	if o.Warn != nil {
+		o.Warn(a, text)
+	}
 }
 
 // glue tells which MAC the device has: by the tables, and where the address says
@@ -210,12 +239,12 @@ func (o *Opener) openDevice(ctx context.Context, h *Handle, k vfio.Kernel, s *vf
 	if err != nil {
 		return err
 	}
-	h.closers = append(h.closers, leave)
+	h.closers = slices.Insert(h.closers, 0, leave)
 	d, err := dom.Open(ctx, i.Name, g.DeviceOptions()...)
 	if err != nil {
 		return err
 	}
-	h.closers = []func() error{d.Close, leave}
+	h.closers = slices.Insert(h.closers, 0, d.Close)
 	p, err := g.Prepare(ctx, d)
 	if err != nil {
 		return err

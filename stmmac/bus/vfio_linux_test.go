@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -240,6 +241,39 @@ func TestOtherDomains(t *testing.T) {
 	}
 }
 
+// TestBind takes a device from its kernel driver and gives it back, also when it
+// cannot be opened.
+func TestBind(t *testing.T) {
+	o, k := machine(t, vfiotest.Config{})
+	native := func(p *vfiotest.PCI) { p.Driver = p.Native }
+	d := addNIC(t, k, "0000:03:00.0", 7, yt6801(), native)
+	if _, err := o.Open(context.Background(), "pci:0000:03:00.0"); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "stmmacctl bind") {
+		t.Errorf("opened without bind=on: %v", err)
+	}
+	h := mustOpen(t, o, "pci:0000:03:00.0,bind=on")
+	if d.Driver() != "vfio-pci" {
+		t.Errorf("it is with %q", d.Driver())
+	}
+	if err := h.Close(); err != nil || d.Driver() != "dwmac-motorcomm" || k.OpenFDs() != 0 {
+		t.Errorf("closed: %v, with %q, %d descriptors", err, d.Driver(), k.OpenFDs())
+	}
+	dead := mmio.NewFake(0x10000) // its eFuse does not answer
+	d = addNIC(t, k, "0000:04:00.0", 8, dead, native)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := o.Open(ctx, "pci:0000:04:00.0,bind=on"); err == nil {
+		t.Fatal("a chip that does not answer was opened")
+	}
+	if d.Driver() != "dwmac-motorcomm" || d.IsOpen() || k.OpenFDs() != 0 {
+		t.Errorf("not opened: with %q, open %v, %d descriptors", d.Driver(), d.IsOpen(), k.OpenFDs())
+	}
+	// One that was bound by somebody else stays so.
+	e := addNIC(t, k, "0000:05:00.0", 9, yt6801())
+	if err := mustOpen(t, o, "pci:0000:05:00.0,bind=on").Close(); err != nil || e.Driver() != "vfio-pci" {
+		t.Errorf("closed: %v, with %q", err, e.Driver())
+	}
+}
+
 func TestNoIOMMU(t *testing.T) {
 	o, k := machine(t, vfiotest.Config{NoIOMMU: true, CapSysRawIO: true})
 	addNIC(t, k, "0000:03:00.0", -1, yt6801())
@@ -250,7 +284,13 @@ func TestNoIOMMU(t *testing.T) {
 	if k.OpenFDs() != 0 || len(o.domains) != 0 {
 		t.Errorf("%d descriptors, %d domains", k.OpenFDs(), len(o.domains))
 	}
+	mustOpen(t, o, "pci:0000:03:00.0,iommu=noiommu").Close()
+	var warned []string
+	o.Warn = func(a Address, text string) { warned = append(warned, a.Location+" "+text) }
 	mustOpen(t, o, "pci:0000:03:00.0,iommu=noiommu")
+	if len(warned) != 1 || !strings.Contains(warned[0], "0000:03:00.0 no IOMMU") || !strings.Contains(warned[0], "all memory") {
+		t.Errorf("warnings: %q", warned)
+	}
 }
 
 func TestVFIOErrors(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestVFIOKeys(t *testing.T) {
-	const keys = "generation, region, offset, csr, iommu, addr, width"
+	const keys = "generation, region, offset, csr, iommu, addr, width, bind"
 	for _, tc := range []struct {
 		param string
 		is    error // nil: it is one
@@ -49,6 +49,9 @@ func TestVFIOKeys(t *testing.T) {
 		{"width=31", os.ErrInvalid, "32 to 64"},
 		{"width=65", os.ErrInvalid, "32 to 64"},
 		{"width=all", os.ErrInvalid, "32 to 64"},
+		{"bind=on", nil, ""},
+		{"bind=off", nil, ""},
+		{"bind=yes", os.ErrInvalid, "neither on nor off"},
 		{"rxq=1", os.ErrInvalid, keys},
 		{"wire=null", os.ErrInvalid, keys},
 	} {

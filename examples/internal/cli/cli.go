@@ -85,6 +85,13 @@ func Hint(err error) string {
 	return ""
 }
 
+// Opener opens devices and prints what is dangerous about them.
+func Opener(stderr io.Writer, name string) *bus.Opener {
+	o := bus.NewOpener()
+	o.Warn = func(a bus.Address, text string) { fmt.Fprintf(stderr, "%s: warning: %v: %s\n", name, a, text) }
+	return o
+}
+
 // Audit is what a simulated device found wrong with its driver, as errors. With
 // profile=linux it only takes notes, and other devices find nothing.
 func Audit(h *bus.Handle) (errs []error) {
