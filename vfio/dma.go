@@ -57,7 +57,7 @@ func (m *Domain) mapDMA(mem []byte, end uint64) (p piece, err error) {
 	if m.space.pins() {
 		lock, err := readMemlock(m.k)
 		if err == nil { // what cannot be read cannot be checked; the kernel does
-			if err := lock.check(n); err != nil {
+			if err := lock.check(lock.by(m.backend), n); err != nil {
 				return p, err
 			}
 		}

@@ -57,6 +57,24 @@ func TestMemlock(t *testing.T) {
 	}
 }
 
+// Containers and iommufds have accounts of their own: what one holds is not held
+// against the other.
+func TestMemlockAccounts(t *testing.T) {
+	k := newKernel(t, vfiotest.Config{Memlock: 8 * mib})
+	addPCI(t, k, card("0000:03:00.0", 14))
+	addPCI(t, k, card("0000:04:00.0", 15))
+	mem := memory(t, 12*mib)
+	a := open(t, k, "0000:03:00.0", vfio.WithBackend(vfio.Group))
+	b := open(t, k, "0000:04:00.0", vfio.WithBackend(vfio.IOMMUFD))
+	for i, d := range []*vfio.Device{a, b} {
+		iova, err := d.MapDMA(mem[i*6*mib:][:6*mib])
+		must(t, err)
+		_, err = d.MapDMA(memory(t, 4*mib))
+		mustFail(t, err, vfio.ErrMemlock, "6291456 of 8388608 are used")
+		defer func() { must(t, d.UnmapDMA(iova, 6*mib)) }()
+	}
+}
+
 // TestChargedOnce is V03: memory of two devices in one domain is charged once, and
 // registers are not mapped for devices.
 func TestChargedOnce(t *testing.T) {
@@ -437,6 +455,17 @@ func TestNoIOMMURefused(t *testing.T) {
 		must(t, err)
 		_, err = d.MapDMA(memory(t, 64*kib))
 		mustFail(t, err, errors.ErrUnsupported, "huge pages", "nr_hugepages")
+	})
+	t.Run("a page that moved", func(t *testing.T) { // V13
+		k, d, err := try(t, both, vfio.Group)
+		must(t, err)
+		mem, bus, err := d.AllocDMA(64*kib, 64)
+		must(t, err)
+		must(t, d.Domain().CheckMemory())
+		k.Migrate(address(mem) + 4096)
+		mustFail(t, d.Domain().CheckMemory(), vfio.ErrNotContiguous, "check memory")
+		must(t, d.UnmapDMA(bus, len(mem)))
+		must(t, d.Domain().CheckMemory())
 	})
 	t.Run("scattered", func(t *testing.T) {
 		cfg := both

@@ -24,7 +24,7 @@ func (x *examiner) memlock() {
 		x.warn("memlock", e.Remedy, "what memory may be locked cannot be told: %v", err)
 		return
 	}
-	switch err := m.check(typicalPool); {
+	switch err := m.check(m.used(), typicalPool); {
 	case m.exempt:
 		x.ok("memlock", "the limit of locked memory does not count: the process has CAP_IPC_LOCK")
 	case m.limit == unlimited:

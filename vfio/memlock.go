@@ -115,15 +115,20 @@ func firstUserNamespace(k Kernel) bool {
 	return len(f) == 3 && f[0] == "0" && f[1] == "0" && f[2] == "4294967295"
 }
 
-// used is what counts against the limit. type1 counts what is locked, iommufd what
-// is pinned, and some kernels count a page twice: the larger one never says more
-// than there is.
+// used is what at least one of the kernel's two accounts has.
 func (m memlock) used() uint64 { return max(m.locked, m.pinned) }
 
-// check says whether the process may lock so many bytes more. Its error wraps
-// ErrMemlock.
-func (m memlock) check(need uint64) error {
-	used := m.used()
+// by is the account of a backend.
+func (m memlock) by(b Backend) uint64 {
+	if b == IOMMUFD {
+		return m.pinned
+	}
+	return m.locked
+}
+
+// check says whether the process may lock so many bytes beside those that are used.
+// Its error wraps ErrMemlock.
+func (m memlock) check(used, need uint64) error {
 	if m.exempt || m.limit == unlimited || used <= m.limit && need <= m.limit-used {
 		return nil
 	}

@@ -68,7 +68,7 @@ func TestMemlockCheck(t *testing.T) {
 		{"more than there can be", memlock{limit: 8, locked: 8}, math.MaxUint64, []string{"LimitMEMLOCK=infinity", "memlock unlimited'", "--memlock=unlimited:unlimited`"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := tc.m.check(tc.need)
+			err := tc.m.check(tc.m.used(), tc.need)
 			if (err != nil) != (tc.says != nil) || err != nil && !errors.Is(err, ErrMemlock) {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func FuzzMemlock(f *testing.F) {
 		}
 		// Without limits of arithmetic: what is used and needed is within the limit.
 		fits := m.exempt || m.limit == unlimited || float64(m.used())+float64(need) <= float64(m.limit)
-		if err := m.check(need); (err == nil) != fits && m.limit < 1<<52 {
+		if err := m.check(m.used(), need); (err == nil) != fits && m.limit < 1<<52 {
 			t.Errorf("%+v, need %d: %v", m, need, err)
 		}
 		parseProcess(status)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -36,10 +35,35 @@ func (c noContainer) mapDMA(mem []byte, _ uint64) (uint64, error) {
 		return 0, &Error{Call: "noiommu", Err: fmt.Errorf("the kernel may move pages of %d bytes under the device: %w", size, errors.ErrUnsupported),
 			Remedy: "memory for the device must be of huge pages: sysctl vm.nr_hugepages=64"}
 	}
-	return physical(c.k, mem)
+	return c.locate(vaddr(mem), 0, uint64(len(mem)))
 }
 
+func (c noContainer) locate(start, _, n uint64) (uint64, error) { return physical(c.k, start, n) }
+
 func (c noContainer) unmapDMA(uint64, uint64) error { return nil }
+
+// CheckMemory looks, for devices without an IOMMU, whether the memory that is mapped
+// for them still lies where they were told: nil, or an error that names what moved. It
+// is for debugging, and reads a file for each mapping. Behind an IOMMU nothing can move.
+func (m *Domain) CheckMemory() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.space.(interface {
+		locate(start, iova, n uint64) (bus uint64, err error)
+	})
+	if !ok {
+		return nil
+	}
+	var errs []error
+	for _, o := range m.mappings {
+		now, err := s.locate(o.start, o.iova, o.n)
+		if err == nil && now != o.bus {
+			err = fmt.Errorf("%d bytes at %#x moved from %#x to %#x in memory: %w", o.n, o.start, o.bus, now, ErrNotContiguous)
+		}
+		errs = append(errs, err)
+	}
+	return wrap("check memory", "", errors.Join(errs...))
+}
 
 // noIOAS is an address space without an IOMMU (Linux 7.3): the kernel pins what is
 // mapped and tells where it lies.
@@ -51,15 +75,15 @@ func (s noIOAS) mapDMA(mem []byte, iova uint64) (uint64, error) {
 	if _, err := s.ioas.mapDMA(mem, iova); err != nil {
 		return 0, err
 	}
-	bus, err := s.place(iova, uint64(len(mem)))
+	bus, err := s.locate(0, iova, uint64(len(mem)))
 	if err != nil {
 		return 0, errors.Join(err, s.unmapDMA(iova, uint64(len(mem))))
 	}
 	return bus, nil
 }
 
-// place asks where n bytes lie, which must be together.
-func (s noIOAS) place(iova, n uint64) (bus uint64, err error) {
+// locate asks where n bytes lie, which must be together.
+func (s noIOAS) locate(_, iova, n uint64) (bus uint64, err error) {
 	for done := uint64(0); done < n; {
 		arg := uapi.IOASGetPA{IOASID: s.id, IOVA: iova + done}
 		arg.Size = uint32(len(uapi.Bytes(&arg)))
@@ -94,9 +118,9 @@ const (
 	pageFrame   = 1<<55 - 1
 )
 
-// physical finds where mem, whole pages, lies in memory. Frame 0 is a frame like
-// any other for a process that may see frames at all.
-func physical(k Kernel, mem []byte) (uint64, error) {
+// physical finds where n bytes from start on, whole pages of the process, lie in
+// memory. Frame 0 is a frame like any other for a process that may see frames at all.
+func physical(k Kernel, start, n uint64) (uint64, error) {
 	fail := func(err error, remedy string) (uint64, error) {
 		return 0, &Error{Call: "/proc/self/pagemap", Err: err, Remedy: remedy}
 	}
@@ -111,14 +135,14 @@ func physical(k Kernel, mem []byte) (uint64, error) {
 		return fail(fmt.Errorf("it cannot be read at an offset: %w", errors.ErrUnsupported), "")
 	}
 	page := uint64(k.PageSize())
-	n := uint64(len(mem)) / page
-	entries := make([]byte, 8*n)
-	if _, err := r.ReadAt(entries, int64(vaddr(mem)/page*8)); err != nil {
+	pages := n / page
+	entries := make([]byte, 8*pages)
+	if _, err := r.ReadAt(entries, int64(start/page*8)); err != nil {
 		return fail(err, hidden)
 	}
 	all := seesFrames(k)
 	var first uint64
-	for i := range n {
+	for i := range pages {
 		e := binary.NativeEndian.Uint64(entries[8*i:])
 		frame := e & pageFrame
 		switch {
@@ -130,7 +154,7 @@ func physical(k Kernel, mem []byte) (uint64, error) {
 		case i == 0:
 			first = frame
 		case frame != first+i:
-			return 0, notContiguous(i*page, uint64(len(mem)))
+			return 0, notContiguous(i*page, n)
 		}
 	}
 	return first * page, nil
@@ -139,18 +163,8 @@ func physical(k Kernel, mem []byte) (uint64, error) {
 // seesFrames says whether the process has CAP_SYS_ADMIN, by which pagemap shows
 // frame numbers.
 func seesFrames(k Kernel) bool {
-	const capSysAdmin = 21
-	b, err := fs.ReadFile(k.FS(), "proc/self/status")
-	if err != nil {
-		return false
-	}
-	for line := range strings.SplitSeq(string(b), "\n") {
-		if v, ok := strings.CutPrefix(line, "CapEff:"); ok {
-			caps, err := strconv.ParseUint(strings.TrimSpace(v), 16, 64)
-			return err == nil && caps>>capSysAdmin&1 != 0
-		}
-	}
-	return false
+	status, err := fs.ReadFile(k.FS(), "proc/self/status")
+	return err == nil && effectiveCaps(string(status))&capSysAdmin != 0 && firstUserNamespace(k)
 }
 
 // pageSizeOf is the size of the pages that the mapping at addr has: KernelPageSize

@@ -180,7 +180,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"-sizes", "59"}, []string{"-sizes"}},
 		{[]string{"-sizes", "big"}, []string{"-sizes", "big"}},
 		{[]string{"-cpuprofile", "/nonexistent/x"}, []string{"-cpuprofile", "/nonexistent/x"}},
-		{[]string{"-a", "nope:x"}, []string{"device A", "nope", "those known are: sim"}},
+		{[]string{"-a", "nope:x"}, []string{"device A", "nope", "those known are: pci, platform, sim"}},
 		{[]string{"-a", sim, "-b", "nonsense"}, []string{"device B", "nonsense", "scheme"}},
 		{[]string{"-a", sim + ",color=red"}, []string{"device A", "color", "rxfifo"}},
 		{[]string{"-a", "sim:xgmac"}, []string{"device A", "xgmac"}},
