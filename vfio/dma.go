@@ -13,6 +13,7 @@ type mapping struct {
 	iova     uint64 // by which the kernel knows it
 	bus      uint64 // where devices see it
 	users    int    // pieces that devices hold of it
+	own      []byte // memory that is given back when it is unmapped, of a slab
 	// lost says that the kernel did not unmap all of it: its addresses are not
 	// used again.
 	lost bool
@@ -111,6 +112,9 @@ func (m *Domain) drop(o *mapping) error {
 	m.mappings = slices.DeleteFunc(m.mappings, func(p *mapping) bool { return p == o })
 	if m.left >= 0 {
 		m.left++
+	}
+	if o.own != nil {
+		return m.k.Munmap(o.own)
 	}
 	return nil
 }

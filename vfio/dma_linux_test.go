@@ -404,6 +404,37 @@ func TestNoIOMMU(t *testing.T) {
 	}
 }
 
+// TestNoIOMMUShared gives back memory of one device that another one has mapped: the
+// other still reaches it, and nobody else gets it.
+func TestNoIOMMUShared(t *testing.T) {
+	for name, backend := range backends {
+		t.Run(name, func(t *testing.T) {
+			k := newKernel(t, vfiotest.Config{NoIOMMU: true, CapSysRawIO: true})
+			addPCI(t, k, card("0000:03:00.0", -1))
+			hw := addPCI(t, k, card("0000:04:00.0", -1))
+			m := newDomain(t, k, vfio.WithNoIOMMU(), vfio.WithBackend(backend))
+			a, b := join(t, m, "0000:03:00.0"), join(t, m, "0000:04:00.0")
+			mem, bus, err := a.AllocDMA(64*kib, 4*kib)
+			must(t, err)
+			part := mem[16*kib:][:16*kib]
+			at, err := b.MapDMA(part)
+			must(t, err)
+			if at != bus+16*kib {
+				t.Errorf("the part is at %#x, the whole at %#x", at, bus)
+			}
+			must(t, a.UnmapDMA(bus, len(mem)))
+			must(t, a.Close())
+			if err := hw.Bus().Write(at, []byte("still there")); err != nil || string(part[:11]) != "still there" {
+				t.Errorf("%v, %q", err, part[:11])
+			}
+			must(t, b.UnmapDMA(at, len(part)))
+			if err := hw.Bus().Write(at, []byte{1}); err == nil {
+				t.Error("the device reaches memory that was given back")
+			}
+		})
+	}
+}
+
 // TestNoIOMMURefused goes through what keeps a process from memory without an IOMMU.
 func TestNoIOMMURefused(t *testing.T) {
 	both := vfiotest.Config{NoIOMMU: true, CapSysRawIO: true}

@@ -107,8 +107,9 @@ func (m *Domain) allocSlab(size, end uint64) (*slab, uint64, error) {
 	s := &slab{mem: mem, at: p.of}
 	off, _ := s.take(size) // all of it is free, and size is no more
 	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.of.own = mem
 	m.slabs = append(m.slabs, s)
-	m.mu.Unlock()
 	return s, off, nil
 }
 
@@ -129,18 +130,18 @@ func (s *slab) give(off uint64) {
 	s.used = slices.DeleteFunc(s.used, func(u extent) bool { return u.start == off })
 }
 
-// freeSlab gives memory back, and the slab with the last of it.
+// freeSlab gives memory back, and the slab with the last of it: its memory stays as
+// long as another device has a part of it mapped.
 func (m *Domain) freeSlab(s *slab, off uint64) error {
 	m.mu.Lock()
 	s.give(off)
-	if len(s.used) > 0 {
-		m.mu.Unlock()
-		return nil
+	last := len(s.used) == 0
+	if last {
+		m.slabs = slices.DeleteFunc(m.slabs, func(o *slab) bool { return o == s })
 	}
-	m.slabs = slices.DeleteFunc(m.slabs, func(o *slab) bool { return o == s })
 	m.mu.Unlock()
-	if err := m.unmapDMA(s.at); err != nil {
-		return err // a device may still reach it
+	if last {
+		return m.unmapDMA(s.at)
 	}
-	return m.k.Munmap(s.mem)
+	return nil
 }
