@@ -98,8 +98,12 @@ func ofNode(k Kernel, i *Info) string {
 // treeNode is the directory of the device tree node of a device, below sys/firmware,
 // or "".
 func treeNode(k Kernel, device string) string {
-	to, err := fs.ReadLink(k.FS(), path.Join(device, "of_node"))
+	name := path.Join(device, "of_node")
+	to, err := fs.ReadLink(k.FS(), name)
 	if err != nil {
+		if present(k, name) {
+			return name // the node itself, and nothing above it
+		}
 		return ""
 	}
 	const root = "firmware/devicetree/base"
@@ -113,7 +117,7 @@ func treeNode(k Kernel, device string) string {
 // dmaCoherent says what a device tree node, or the nearest above it that says
 // anything, says of coherence.
 func dmaCoherent(k Kernel, node, arch string) bool {
-	for n := node; strings.HasPrefix(n, "sys/firmware/"); n = path.Dir(n) {
+	for n := node; n == node || strings.HasPrefix(n, "sys/firmware/"); n = path.Dir(n) {
 		if present(k, path.Join(n, "dma-coherent")) {
 			return true
 		}
