@@ -84,13 +84,18 @@ func (m *Domain) explained(i *Info, err error) error {
 	}
 	e := &Error{Op: "open", Dev: i.Name, Err: err}
 	r, _ := Explain(m.k, i.Name) // without it the error says less
-	var texts []string
-	for _, f := range r.Findings {
-		if f.Severity == Failure {
-			texts = append(texts, f.Text+": "+strings.ReplaceAll(f.Remedy, "\n", ", "))
+	failures := slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Severity != Failure })
+	switch len(failures) {
+	case 0:
+	case 1:
+		e.Remedy = failures[0].Text + ": " + strings.ReplaceAll(failures[0].Remedy, "\n", ", ")
+	default:
+		var texts []string
+		for _, f := range failures {
+			texts = append(texts, f.Text)
 		}
+		e.Remedy = strings.Join(texts, "; ") + ": `stmmacctl doctor " + i.address() + "` says what to do about each"
 	}
-	e.Remedy = strings.Join(texts, "; ")
 	return e
 }
 
