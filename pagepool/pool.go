@@ -473,3 +473,29 @@ func (p *Pool) settle() error {
 	p.arenas, p.free = nil, nil
 	return errors.Join(errs...)
 }
+
+// AllocFrame returns a frame with a copy of data: as many buffers as that needs, with
+// the headroom of [Pool.Alloc] in each. Its error wraps ErrEmpty when there are not as
+// many, and none is taken then.
+func (p *Pool) AllocFrame(data []byte) (*Buf, error) {
+	var head, tail *Buf
+	for first := true; first || len(data) > 0; first = false {
+		b, err := p.Alloc()
+		if err != nil {
+			if head != nil {
+				p.Free(head)
+			}
+			return nil, err
+		}
+		n := min(len(data), b.Len()+b.Tailroom())
+		b.SetData(data[:n])
+		data = data[n:]
+		if head == nil {
+			head = b
+		} else {
+			tail.SetNext(b)
+		}
+		tail = b
+	}
+	return head, nil
+}

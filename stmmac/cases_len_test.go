@@ -209,7 +209,7 @@ func newRings(t *testing.T, c ringsConfig) *rings {
 		mem[i] = core.RingMemory{Mem: p, N: c.n}
 	}
 	r.rx = core.NewRxRing(m, r.pool.Owner("rx"), !c.strip)
-	r.rx.Restart(hw.RxDescs(0, mem[0]), c.n, c.lay)
+	r.rx.Restart(hw.RxDescs(0, mem[0], c.lay.Size), c.n, c.lay)
 	r.tx = core.NewTxRing(m, r.pool.Owner("tx"), false, func(err error) error { return err },
 		func([]*pagepool.Buf) (int, error) { return 0, nil })
 	r.tx.Restart(hw.TxDescs(0, mem[1]), c.n, core.TxLimits{MaxFrame: c.maxFrame, MaxBuf: hw.Limits().MaxTxBuf})

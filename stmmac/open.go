@@ -14,6 +14,7 @@ import (
 	"github.com/gostmmac/gostmmac/mmio"
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac/internal/core"
+	"github.com/gostmmac/gostmmac/stmmac/internal/gmac"
 	"github.com/gostmmac/gostmmac/stmmac/internal/gmac4"
 )
 
@@ -94,6 +95,7 @@ func validate(o *options) error {
 		{"outstanding writes", o.AXI.MaxWrites, 0, 16},
 		{"receive FIFO", o.RxFIFO, 0, 1 << 20},
 		{"transmit FIFO", o.TxFIFO, 0, 1 << 20},
+		{"perfect filters", o.PerfectFilters, 0, 31},
 	} {
 		if c.v < c.lo || c.v > c.hi {
 			return bad(c.what, c.v, c.lo, c.hi)
@@ -101,6 +103,9 @@ func validate(o *options) error {
 	}
 	if n := o.AXI.BurstLens; n < 0 || n&3 != 0 || n > 508 {
 		return fmt.Errorf("burst lengths %d are no sum of 4, 8, 16, 32, 64, 128 and 256: %w", n, os.ErrInvalid)
+	}
+	if n := o.HashBins; n != 0 && n != 64 && n != 128 && n != 256 {
+		return fmt.Errorf("%d bins of the hash table are none of 64, 128, 256: %w", n, os.ErrInvalid)
 	}
 	if n := o.AXI.PBL; n < 0 || n > 32 || n&(n-1) != 0 {
 		return fmt.Errorf("PBL %d is none of 1, 2, 4, 8, 16, 32: %w", n, os.ErrInvalid)
@@ -122,13 +127,29 @@ func validate(o *options) error {
 	if o.Clock == nil || o.ResetTimeout <= 0 || o.StopTimeout <= 0 {
 		return fmt.Errorf("no clock, or a timeout that is not positive: %w", os.ErrInvalid)
 	}
-	switch o.Generation {
+	_, err := generation(o.Generation)
+	return err
+}
+
+// driver is what drives a generation.
+type driver struct {
+	least uint32 // bytes of registers that every device has more than
+	open  func(*Config, mmio.Region) core.Hardware
+}
+
+// generation returns what drives a generation.
+func generation(g Generation) (driver, error) {
+	switch g {
+	case GMAC:
+		// up to the feature register
+		return driver{0x1058, func(c *Config, csr mmio.Region) core.Hardware { return gmac.New(c, csr) }}, nil
 	case GMAC4:
-		return nil
+		// up to the first DMA channel
+		return driver{0x1100, func(c *Config, csr mmio.Region) core.Hardware { return gmac4.New(c, csr) }}, nil
 	case core.GenerationUnknown:
-		return fmt.Errorf("the generation of the device was not given, and the device does not tell it: %w", os.ErrInvalid)
+		return driver{}, fmt.Errorf("the generation of the device was not given, and the device does not tell it: %w", os.ErrInvalid)
 	}
-	return fmt.Errorf("generation %v: %w", o.Generation, errors.ErrUnsupported)
+	return driver{}, fmt.Errorf("generation %v: %w", g, errors.ErrUnsupported)
 }
 
 // hardware returns the register side of the device's generation.
@@ -144,12 +165,15 @@ func hardware(cfg *Config, d Device) (core.Hardware, error) {
 		return nil, fmt.Errorf("the device does not see the caches of the CPU, and there is no cache maintenance: %w", errors.ErrUnsupported)
 	}
 	csr := mmio.Window(r, cfg.CSROffset, r.Len())
-	const least = 0x1100 // up to the first DMA channel
-	if csr.Len() <= least {
+	drv, err := generation(cfg.Generation)
+	if err != nil {
+		return nil, err
+	}
+	if csr.Len() <= drv.least {
 		return nil, fmt.Errorf("region %d has %d bytes behind offset %#x, too few for the registers: %w",
 			cfg.RegionNo, csr.Len(), cfg.CSROffset, os.ErrInvalid)
 	}
-	return gmac4.New(cfg, csr), nil
+	return drv.open(cfg, csr), nil
 }
 
 // start brings the MAC from reset to running.
@@ -234,8 +258,21 @@ func (m *MAC) fits() error {
 	if err := c.Queues.Check(c.RxQueues, c.TxQueues, f); err != nil {
 		return err
 	}
-	if err := fitsVLAN(c, f); err != nil {
+	l := m.hw.Limits()
+	if err := fitsVLAN(c, f, l.VLANStrip); err != nil {
 		return err
+	}
+	for _, o := range []struct {
+		what      string
+		want, has bool
+	}{
+		{"a chain of descriptors", c.Chain, l.Chain},
+		{"stripping of the FCS of all frames", c.StripFCS, l.StripFCS},
+		{"interrupt vectors of its queues", c.MSI != nil, l.VectorEach},
+	} {
+		if o.want && !o.has {
+			return fmt.Errorf("the device has no %s: %w", o.what, errors.ErrUnsupported)
+		}
 	}
 	return m.fitsMTU(c.MTU)
 }

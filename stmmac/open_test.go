@@ -46,7 +46,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"XGMAC 2.10 by number", func(f *mmio.Fake) { f.Set(0x110, 0x7621) }, nil, errors.ErrUnsupported, []string{"2.10"}},
 		{"version 5.40", func(f *mmio.Fake) { f.Set(0x110, 0x54) }, nil, errors.ErrUnsupported, []string{"5.40"}},
 		{"no generation", nil, []stmmac.Option{stmmac.WithGeneration(0)}, os.ErrInvalid, []string{"generation"}},
-		{"generation gmac", nil, []stmmac.Option{stmmac.WithGeneration(stmmac.GMAC)}, errors.ErrUnsupported, []string{"gmac"}},
+		{"generation mac100", nil, []stmmac.Option{stmmac.WithGeneration(stmmac.MAC100)}, errors.ErrUnsupported, []string{"mac100"}},
 		{"generation xgmac", nil, []stmmac.Option{stmmac.WithGeneration(stmmac.XGMAC)}, errors.ErrUnsupported, nil},
 		{"no clock", func(f *mmio.Fake) { f.SelfClearing(0x1000, 1, -1) }, nil, stmmac.ErrNoClock, []string{"SWR", "PHY", "DMA_Mode"}},
 		{"gone in the reset", func(f *mmio.Fake) {

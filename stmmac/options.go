@@ -55,7 +55,7 @@ func WithQueues(rx, tx int) Option {
 }
 
 // WithRings sets the numbers of descriptors in each ring, 2 to 1024. One of
-// them is always unused. The default is 512.
+// them is always unused, but for a transmit ring of a GMAC 3.x. The default is 512.
 func WithRings(rx, tx int) Option {
 	return func(o *options) { o.RxRing, o.TxRing = rx, tx }
 }

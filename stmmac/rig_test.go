@@ -2,6 +2,7 @@ package stmmac_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -126,6 +127,10 @@ func newRig(t *testing.T, c rigConfig) *rig {
 	t.Helper()
 	r := &rig{T: t, wire: &testWire{}, clock: sim.NewManualClock()}
 	c.sim.Inline, c.sim.Clock = true, r.clock
+	if on, chained := runsOnGMAC(t); on {
+		c.sim.Generation = sim.GMAC
+		c.opts = append(c.opts, stmmac.WithConfig(func(o *stmmac.Config) { o.Chain = chained }))
+	}
 	var err error
 	if r.dev, err = sim.New(c.sim, r.wire); err != nil {
 		t.Fatal(err)
@@ -144,7 +149,7 @@ func newRig(t *testing.T, c rigConfig) *rig {
 		t.Fatal(err)
 	}
 	r.opts = append([]stmmac.Option{
-		stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName("sim"), stmmac.WithPool(r.pool),
+		generationOf(c.sim), stmmac.WithName("sim"), stmmac.WithPool(r.pool),
 		stmmac.WithClock(rigClock{r.clock, r.dev}), stmmac.WithPromiscuous(),
 		stmmac.WithHardwareAddr([]byte{2, 0, 0, 0, 0, 1}), stmmac.WithLink(gigabit),
 		noSelfTest,
@@ -152,6 +157,19 @@ func newRig(t *testing.T, c rigConfig) *rig {
 	r.open()
 	t.Cleanup(r.finish)
 	return r
+}
+
+// generationOf says of which generation a model is, and what no register of it tells.
+func generationOf(c sim.Config) stmmac.Option {
+	if c.Generation == sim.GMAC4 {
+		return stmmac.WithGeneration(stmmac.GMAC4)
+	}
+	const size = 16384 // of FIFOs for which sim.Config says nothing
+	return stmmac.WithConfig(func(o *stmmac.Config) {
+		o.Generation = stmmac.GMAC
+		o.RxFIFO, o.TxFIFO = cmp.Or(c.RxFIFO, size), cmp.Or(c.TxFIFO, size)
+		o.PerfectFilters, o.HashBins = 31, cmp.Or(c.HashBins, 64)
+	})
 }
 
 // rigClock is the clock of a MAC on an inline model: while the driver sleeps the

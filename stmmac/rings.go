@@ -100,7 +100,7 @@ func (m *MAC) fillRings(s *core.Setup) error {
 		if err := m.ringMemory(&q.mem, m.cfg.RxRing, l); err != nil {
 			return err
 		}
-		q.ring.Restart(m.hw.RxDescs(i, q.mem), q.mem.N, lay)
+		q.ring.Restart(m.hw.RxDescs(i, q.mem, lay.Size), q.mem.N, lay)
 		q.ring.Fill()
 		s.Rx = append(s.Rx, q.mem)
 		s.RxTails = append(s.RxTails, q.ring.Tail())
@@ -148,7 +148,7 @@ func (m *MAC) ringMemory(mem *core.RingMemory, n int, l core.Limits) error {
 	*mem = core.RingMemory{Mem: fresh, N: n}
 	first, end := fresh.Addr(), fresh.Addr()+uint64(len(fresh.Bytes()))
 	if first>>32 != (end-1)>>32 {
-		// The tail register has the low half only.
+		// A tail register has the low half only.
 		return fmt.Errorf("a ring at %#x crosses a boundary of 4 GiB: %w", first, os.ErrInvalid)
 	}
 	return m.reaches("a ring", end)

@@ -4,6 +4,7 @@ import (
 	"github.com/gostmmac/gostmmac/stmmac/internal/core"
 	"github.com/gostmmac/gostmmac/stmmac/internal/regs"
 	"github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
+	"github.com/gostmmac/gostmmac/stmmac/internal/regs/gmacreg"
 )
 
 // Types that the generations share.
@@ -122,8 +123,11 @@ func ParseGeneration(s string) (Generation, bool) { return core.ParseGeneration(
 // RegName returns the databook name of the register at off in the CSR space of
 // a generation, in the databook's layout, or "" if it has none.
 func RegName(g Generation, off uint32) string {
-	if g != GMAC4 {
-		return ""
+	switch g {
+	case GMAC:
+		return gmacreg.Map.Name(off)
+	case GMAC4:
+		return gmac4reg.Map.Name(off)
 	}
-	return gmac4reg.Map.Name(off)
+	return ""
 }

@@ -180,7 +180,7 @@ func (t *loopTest) send(q int) error {
 	// What stands there does not count.
 	copy(f[ipAt+10:], []byte{0xde, 0xad})
 	copy(f[udpAt+6:], []byte{0xbe, 0xef})
-	b, err := chain(t.d.mac.Pool(), f)
+	b, err := t.d.mac.Pool().AllocFrame(f)
 	if err != nil {
 		return err
 	}
@@ -196,30 +196,6 @@ func (t *loopTest) send(q int) error {
 		err = fmt.Errorf("the ring has no room for %d frames", window)
 	}
 	return err
-}
-
-// chain is a frame in as many buffers as it needs.
-func chain(pool *pagepool.Pool, f []byte) (*pagepool.Buf, error) {
-	var head, tail *pagepool.Buf
-	for len(f) > 0 {
-		b, err := pool.Alloc()
-		if err != nil {
-			if head != nil {
-				pool.FreeBatch([]*pagepool.Buf{head})
-			}
-			return nil, err
-		}
-		n := min(len(f), b.Tailroom()+b.Len())
-		b.SetData(f[:n])
-		f = f[n:]
-		if head == nil {
-			head = b
-		} else {
-			tail.SetNext(b)
-		}
-		tail = b
-	}
-	return head, nil
 }
 
 // await waits for what comes back, and compares it. When nothing comes any more the

@@ -11,6 +11,7 @@
 //	sim:gmac4,wire=gen:loop
 //	sim:gmac4,wire=pcap,in=a.pcap,out=b.pcap
 //	sim:gmac4,wire=tap:tap0
+//	sim:gmac,version=3.50,wire=pair:x
 //
 // Neither a location nor a value can hold a comma. What schemes there are is a
 // value, an [Opener]: [NewOpener] knows pci:, platform: and sim:, and others are
@@ -53,20 +54,24 @@
 //	fault=    rates of faults on the way from the wire to the MAC, joined by
 //	          plus signs: drop=1e-4+dup=1e-3+seed=7; the faults are drop, crc,
 //	          corrupt, dup and reorder (see sim.ParseFaultRates)
-//	rxq= txq= queues that the device has, 1 to 8, default 8
+//	rxq= txq= queues that the device has, 1 to 8, default 8; a gmac has 1
 //	rxfifo= txfifo=
 //	          bytes of FIFO for all queues together, default 16384
 //	bus=      width of the bus: 4, 8 or 16 bytes, default 8
-//	width=    width of bus addresses: 32, 40 or 48 bits, default 48
-//	version=  of the core: 4.00 to 5.30, default 5.20
+//	width=    width of bus addresses: 32, 40 or 48 bits, default 48; of a gmac 32
+//	version=  of the core: 4.00 to 5.30, default 5.20; of a gmac 3.00 to 3.70,
+//	          default 3.70
+//	hwfeature=
+//	          on (the default) or none (a gmac without the register HW_Feature)
 //	phy=      on (the default: a gigabit PHY whose partner negotiates) or none
 //	          (the link is fixed: 1000 Mbit/s full duplex)
 //	irq=      common (one interrupt vector for all, the default) or each (one
-//	          vector for each direction of each queue)
+//	          vector for each direction of each queue; not on a gmac)
 //	profile=  strict (the default) or linux (see sim.Profile)
 //	audit=    on (the default) or off: whether the model watches its driver
 //
-// The location of sim: is the generation of the MAC; there is gmac4.
+// The location of sim: is the generation of the MAC; there are gmac (3.x, normal
+// descriptors) and gmac4.
 //
 // Start reading at [Opener.Open]. The package may import stmmac, its sim
 // and glue, and vfio.

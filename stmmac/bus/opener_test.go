@@ -66,8 +66,17 @@ func TestSimErrors(t *testing.T) {
 	}{
 		{"sim:gmac5", "location", os.ErrInvalid, "gmac4"},
 		{"sim:xgmac", "location", errors.ErrUnsupported, "gmac4"},
-		{"sim:gmac", "location", errors.ErrUnsupported, "gmac4"},
-		{"sim:gmac4,color=red", "color=red", os.ErrInvalid, "wire, in, out, fault, rxq, txq, rxfifo, txfifo, bus, width, version, phy, irq, profile, audit"},
+		{"sim:mac100", "location", errors.ErrUnsupported, "gmac and gmac4"},
+		{"sim:gmac,rxq=2", "rxq=2", os.ErrInvalid, "of a gmac it is 1"},
+		{"sim:gmac,txq=8", "txq=8", os.ErrInvalid, "of a gmac it is 1"},
+		{"sim:gmac,width=48", "width=48", os.ErrInvalid, "of a gmac it is 32"},
+		{"sim:gmac,irq=each", "irq=each", os.ErrInvalid, "one interrupt vector"},
+		{"sim:gmac,version=5.20", "version=5.20", os.ErrInvalid, "3.00"},
+		{"sim:gmac,version=3.80", "version=3.80", os.ErrInvalid, "3.70"},
+		{"sim:gmac4,version=3.50", "version=3.50", os.ErrInvalid, "4.00"},
+		{"sim:gmac4,hwfeature=none", "hwfeature=none", os.ErrInvalid, "gmac"},
+		{"sim:gmac,hwfeature=off", "hwfeature=off", os.ErrInvalid, "none"},
+		{"sim:gmac4,color=red", "color=red", os.ErrInvalid, "wire, in, out, fault, rxq, txq, rxfifo, txfifo, bus, width, version, hwfeature, phy, irq, profile, audit"},
 		{"sim:gmac4,inline=1", "inline=1", os.ErrInvalid, "no key"},
 		{"sim:gmac4,wire=vde", "wire=vde", os.ErrInvalid, "none of gen[:NAME], pair:NAME, pcap, tap:NAME and null"},
 		{"sim:gmac4,wire=tap", "wire=tap", os.ErrInvalid, "name"},
@@ -136,6 +145,8 @@ func TestSimConfig(t *testing.T) {
 		{"sim:gmac4,version=4.00,width=32,bus=4", 0x40, 8, 8, 16384, 16384, 32, 1, 1, 1, true, true},
 		{"sim:gmac4,version=5.30,width=40,bus=16,profile=linux,irq=each", 0x53, 8, 8, 16384, 16384, 40, 17, 4, 8, false, true},
 		{"sim:gmac4,audit=off,irq=common", 0x52, 8, 8, 16384, 16384, 48, 1, 1, 1, true, false},
+		{"sim:gmac", 0x37, 1, 1, 0, 0, 32, 1, 1, 1, true, true}, // no register tells its FIFO
+		{"sim:gmac,version=3.50,bus=16,rxfifo=4096,txfifo=4096", 0x35, 1, 1, 0, 0, 32, 1, 1, 1, true, true},
 	} {
 		t.Run(tc.addr, func(t *testing.T) {
 			h := mustOpen(t, NewOpener(), tc.addr)
@@ -162,6 +173,32 @@ func TestSimConfig(t *testing.T) {
 				t.Errorf("audit: %v", v)
 			}
 		})
+	}
+}
+
+// TestSimGMAC opens devices of the older generation and looks at their registers.
+func TestSimGMAC(t *testing.T) {
+	const version, hwFeature = 0x20, 0x1058
+	for _, tc := range []struct {
+		addr    string
+		version uint32
+		feature bool
+	}{
+		{"sim:gmac", 0x37, true},
+		{"sim:gmac,version=3.00,hwfeature=none,wire=pair:x", 0x30, false},
+		{"sim:gmac,rxq=1,txq=1,width=32,irq=common,bus=16,rxfifo=4096,txfifo=2048,phy=none,profile=linux,audit=off", 0x37, true},
+	} {
+		h := mustOpen(t, NewOpener(), tc.addr)
+		r, err := h.Device.Region(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := r.Load32(version); v != tc.version {
+			t.Errorf("%s: version %#x", tc.addr, v)
+		}
+		if v := r.Load32(hwFeature); v != 0 != tc.feature {
+			t.Errorf("%s: HW_Feature %#x", tc.addr, v)
+		}
 	}
 }
 

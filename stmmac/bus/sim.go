@@ -17,9 +17,13 @@ import (
 // ring of the default size.
 const pairCapacity = 512
 
-// simQueues is how many queues of each direction a simulated MAC has if the
+// simQueues is how many queues of each direction a simulated GMAC4 has if the
 // address does not say: the most that there can be, so that it never limits.
 const simQueues = 8
+
+// simFIFO is how many bytes of FIFO a simulated GMAC has in each direction if the
+// address does not say; no register of it tells a driver.
+const simFIFO = 16384
 
 // simCSRClock is the clock of the registers of a simulated MAC in Hz, that of
 // many boards.
@@ -27,12 +31,13 @@ const simCSRClock = 125_000_000
 
 // simSpec is what an address of the scheme sim says.
 type simSpec struct {
-	cfg     sim.Config
-	wire    string
-	name    string // of the wire, for those that two share, or of the interface
-	in, out string // files
-	faults  sim.FaultRates
-	each    bool // an interrupt vector for each queue
+	generation stmmac.Generation
+	cfg        sim.Config
+	wire       string
+	name       string // of the wire, for those that two share, or of the interface
+	in, out    string // files
+	faults     sim.FaultRates
+	each       bool // an interrupt vector for each queue
 }
 
 // simKey is a key of the scheme sim.
@@ -53,6 +58,19 @@ func simKeys() []simKey {
 			return nil
 		}
 	}
+	// only is number for what a gmac has in one size.
+	only := func(size int, field func(*simSpec) *int) func(*simSpec, string) error {
+		set := number(field)
+		return func(s *simSpec, v string) error {
+			if err := set(s, v); err != nil {
+				return err
+			}
+			if s.cfg.Generation == sim.GMAC && *field(s) != size {
+				return invalid("of a gmac it is %d", size)
+			}
+			return nil
+		}
+	}
 	file := func(field func(*simSpec) *string) func(*simSpec, string) error {
 		return func(s *simSpec, v string) error {
 			if v == "" {
@@ -67,19 +85,27 @@ func simKeys() []simKey {
 		{"in", file(func(s *simSpec) *string { return &s.in })},
 		{"out", file(func(s *simSpec) *string { return &s.out })},
 		{"fault", (*simSpec).setFault},
-		{"rxq", number(func(s *simSpec) *int { return &s.cfg.RxQueues })},
-		{"txq", number(func(s *simSpec) *int { return &s.cfg.TxQueues })},
+		{"rxq", only(1, func(s *simSpec) *int { return &s.cfg.RxQueues })},
+		{"txq", only(1, func(s *simSpec) *int { return &s.cfg.TxQueues })},
 		{"rxfifo", number(func(s *simSpec) *int { return &s.cfg.RxFIFO })},
 		{"txfifo", number(func(s *simSpec) *int { return &s.cfg.TxFIFO })},
 		{"bus", number(func(s *simSpec) *int { return &s.cfg.BusBytes })},
-		{"width", number(func(s *simSpec) *int { return &s.cfg.AddrWidth })},
+		{"width", only(32, func(s *simSpec) *int { return &s.cfg.AddrWidth })},
 		{"version", (*simSpec).setVersion},
+		{"hwfeature", func(s *simSpec, v string) (err error) {
+			if s.cfg.NoHWFeature, err = choice(v, "on", "none"); err == nil && s.cfg.NoHWFeature && s.cfg.Generation != sim.GMAC {
+				return invalid("only a gmac can lack the register")
+			}
+			return err
+		}},
 		{"phy", func(s *simSpec, v string) (err error) {
 			s.cfg.NoPHY, err = choice(v, "on", "none")
 			return err
 		}},
 		{"irq", func(s *simSpec, v string) (err error) {
-			s.each, err = choice(v, "common", "each")
+			if s.each, err = choice(v, "common", "each"); err == nil && s.each && s.cfg.Generation == sim.GMAC {
+				return invalid("a gmac has one interrupt vector")
+			}
 			return err
 		}},
 		{"profile", func(s *simSpec, v string) error {
@@ -132,11 +158,26 @@ func (s *simSpec) setFault(v string) (err error) {
 // setVersion reads a version as the databook writes it, 5.20; SNPSVER has its
 // first two digits.
 func (s *simSpec) setVersion(v string) error {
-	if len(v) != 4 || v[1] != '.' || v[3] != '0' || v < "4.00" || v > "5.30" || v[2] < '0' || v[2] > '9' {
-		return invalid("not 4.00, 4.10, ... 5.30")
+	first, last := "4.00", "5.30"
+	if s.cfg.Generation == sim.GMAC {
+		first, last = "3.00", "3.70"
+	}
+	if len(v) != 4 || v[1] != '.' || v[3] != '0' || v < first || v > last || v[2] < '0' || v[2] > '9' {
+		return invalid("not %s, %s10, ... %s", first, first[:2], last)
 	}
 	s.cfg.Version = (v[0]-'0')<<4 | (v[2] - '0')
 	return nil
+}
+
+// simModels are the generations that there is a model of.
+func simModels(g stmmac.Generation) (sim.Generation, bool) {
+	switch g {
+	case stmmac.GMAC:
+		return sim.GMAC, true
+	case stmmac.GMAC4:
+		return sim.GMAC4, true
+	}
+	return 0, false
 }
 
 // parseSim checks all that can be checked without opening anything.
@@ -145,13 +186,20 @@ func parseSim(a Address) (*simSpec, error) {
 		return nil, &AddressError{Address: a.String(), Part: part, Err: err}
 	}
 	g, ok := stmmac.ParseGeneration(a.Location)
-	switch {
-	case !ok:
-		return fail("location", invalid("%q is no generation of the MAC, want gmac4", a.Location))
-	case g != stmmac.GMAC4:
-		return fail("location", fmt.Errorf("there is no model of %s, only of gmac4: %w", a.Location, errors.ErrUnsupported))
+	if !ok {
+		return fail("location", invalid("%q is no generation of the MAC, want gmac or gmac4", a.Location))
 	}
-	s := &simSpec{wire: "null", cfg: sim.Config{RxQueues: simQueues, TxQueues: simQueues, CSRClock: simCSRClock}}
+	model, ok := simModels(g)
+	if !ok {
+		return fail("location", fmt.Errorf("there is no model of %s, only of gmac and gmac4: %w", a.Location, errors.ErrUnsupported))
+	}
+	s := &simSpec{wire: "null", generation: g, cfg: sim.Config{Generation: model, CSRClock: simCSRClock}}
+	switch model {
+	case sim.GMAC4:
+		s.cfg.RxQueues, s.cfg.TxQueues = simQueues, simQueues
+	case sim.GMAC:
+		s.cfg.RxFIFO, s.cfg.TxFIFO = simFIFO, simFIFO
+	}
 	keys := simKeys()
 next:
 	for _, p := range a.Params {
@@ -222,9 +270,14 @@ func (o *Opener) plug(h *Handle, s *simSpec) error {
 	h.closers = slices.Insert(h.closers, 0, dev.Close)
 	h.Device, h.Sim = dev, dev
 	name := h.Address.String()
-	h.Options = []stmmac.Option{stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithName(name), stmmac.WithCSRClock(s.cfg.CSRClock)}
+	h.Options = []stmmac.Option{stmmac.WithGeneration(s.generation), stmmac.WithName(name), stmmac.WithCSRClock(s.cfg.CSRClock)}
 	if s.cfg.NoPHY {
 		h.Options = append(h.Options, stmmac.WithLink(stmmac.Link{Up: true, Speed: 1000, FullDuplex: true}))
+	}
+	if s.generation == stmmac.GMAC {
+		h.Options = append(h.Options, stmmac.WithConfig(func(c *stmmac.Config) {
+			c.RxFIFO, c.TxFIFO = s.cfg.RxFIFO, s.cfg.TxFIFO
+		}))
 	}
 	if s.each {
 		h.Options = append(h.Options, stmmac.WithConfig(func(c *stmmac.Config) {

@@ -37,11 +37,20 @@ func (p Profile) String() string {
 	return fmt.Sprintf("Profile(%d)", int(p))
 }
 
-// Config describes a GMAC4 or GMAC5. The zero value is a single-queue 5.20 with
-// the values named below.
+// Config describes a MAC. The zero value is a single-queue GMAC5 5.20 with the values
+// named below.
+//
+// A GMAC has one queue each way, one interrupt vector, bus addresses of 32 bits and none
+// of what Layout, VLANFilters, NoVLANInsert, NoDoubleVLAN and NoVLANHash are about: these
+// are left 0. Of [Faults] those do nothing on it that are about tails, context
+// descriptors and the words of GMAC4's descriptors: Prefetch, IgnoreSameTail,
+// InjectContext, CurTxAhead, HalfDuplexQueue0Only, RxLengthFlags and RxChecksumLies.
 type Config struct {
-	Version     uint8 // SNPSVER: 0x40 to 0x53; 0 is 0x52
+	Generation  Generation
+	Version     uint8 // SNPSVER: 0x40 to 0x53, of a GMAC 0x30 to 0x37; 0 is 0x52 or 0x37
 	UserVersion uint8
+	// NoHWFeature leaves the HW_Feature register of a GMAC out: it reads as 0.
+	NoHWFeature bool
 
 	RxQueues, TxQueues int // queues, and DMA channels, 1 to 8; 0 is 1
 	RxFIFO, TxFIFO     int // bytes, a power of two from 256 to 256 KiB; 0 is 16384
@@ -121,6 +130,16 @@ func setDefault[T comparable](v *T, d T) {
 
 // complete fills the defaults in and checks the rest.
 func (c *Config) complete() error {
+	switch c.Generation {
+	case GMAC4:
+		if c.NoHWFeature {
+			return &ConfigError{"NoHWFeature", true, "is of a GMAC only"}
+		}
+	case GMAC:
+		return c.completeGMAC()
+	default:
+		return &ConfigError{"Generation", c.Generation, "unknown"}
+	}
 	setDefault(&c.Version, 0x52)
 	setDefault(&c.RxQueues, 1)
 	setDefault(&c.TxQueues, 1)

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"fmt"
-
 	r4 "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 )
 
@@ -25,11 +23,14 @@ func (m *Model) Coverage() []Touched {
 			continue
 		}
 		off := uint32(i) * 4
-		list = append(list, Touched{Off: off, Name: r4.Map.Name(m.mapOff(off)), Loaded: bits&1 != 0, Stored: bits&2 != 0,
+		list = append(list, Touched{Off: off, Name: m.gen.mapName(off), Loaded: bits&1 != 0, Stored: bits&2 != 0,
 			Implemented: m.regs.desc[i].known})
 	}
 	return list
 }
+
+// mapName implements generation.
+func (m *Model) mapName(off uint32) string { return r4.Map.Name(m.mapOff(off)) }
 
 // mapOff is where the register at off lies in the default layout.
 func (m *Model) mapOff(off uint32) uint32 {
@@ -45,12 +46,4 @@ func (m *Model) mapOff(off uint32) uint32 {
 		return r.id + uint32(r.ch)*l.DMAStride
 	}
 	return r.id + uint32(r.ch)*l.MTLStride
-}
-
-// regName names a register for a message.
-func (m *Model) regName(off uint32) string {
-	if s := r4.Map.Name(m.mapOff(off)); s != "" {
-		return s
-	}
-	return fmt.Sprintf("register %#x", off)
 }

@@ -122,9 +122,5 @@ func (m *Model) spoilChecksum(v uint16) uint16 {
 // hold while the DMA has room for one more burst: the checksum is known only when the
 // frame is whole (databook: Transmit Checksum Offload Engine; PBL in bus words).
 func (m *Model) checksumLimit(ch int) int {
-	pbl := int(r4.TXPBL.Get(r4.CHTxControl(m.regs.get(chOff(m, r4.DMACHTxControl, ch)))))
-	if r4.CHControl(m.regs.get(chOff(m, r4.DMACHControl, ch)))&r4.PBLx8 != 0 {
-		pbl *= 8
-	}
-	return m.tx[ch].size - (pbl+5)*m.cfg.BusBytes
+	return m.tx[ch].size - (m.gen.txBurst(ch)+5)*m.cfg.BusBytes
 }

@@ -249,9 +249,14 @@ func (m *Model) arrive(frame Frame, budget int, wait bool) (used int, taken bool
 		m.stats.RxDropped++
 		return 1, true
 	}
+	return m.gen.accept(f, budget, wait)
+}
+
+// accept implements generation.
+func (m *Model) accept(f *rxFrame, budget int, wait bool) (used int, taken bool) {
 	q, c := &m.rxq[f.meta.queue], &m.rx[f.meta.ch]
 	i := int(f.meta.queue)
-	fits := q.room(m, len(frame.Data))
+	fits := q.room(m, len(f.data))
 	pass := q.empty() && c.mid < 0 && c.free(i) && (fits || !q.storeForward)
 	if pass {
 		var done bool
@@ -270,7 +275,7 @@ func (m *Model) arrive(frame Frame, budget int, wait bool) (used int, taken bool
 		if f.desc > 0 {
 			c.mid = i
 		}
-	case wait && m.cost(len(frame.Data)) <= q.size:
+	case wait && m.cost(len(f.data)) <= q.size:
 		return used, false
 	default:
 		m.countRx(&f.meta)
@@ -351,7 +356,7 @@ func (m *Model) spoil(f *rxFrame) {
 		if f.mode == OverflowLastWithError {
 			f.cutErr = r4.RxOE | r4.RxES
 		}
-		m.overflow(int(f.meta.queue))
+		m.gen.overflow(int(f.meta.queue))
 	}
 	if m.faults.LinkLoss != nil {
 		if mode := m.faults.LinkLoss(f.k); mode != LinkLossNone {

@@ -105,6 +105,10 @@ type Faults struct {
 	// LinkLoss cuts the k-th frame (from 0) that reaches a receive channel off in
 	// its middle.
 	LinkLoss func(k uint64) LinkLossMode
+	// LateLastSegment makes a GMAC give the last receive descriptor of a frame back
+	// twice, as the model of QEMU does: first without LS, and so much later with it. RI
+	// comes with both. The channel stands still in between. 0 is none.
+	LateLastSegment time.Duration
 	// Collide is how often the k-th frame (from 0) that is sent in half duplex
 	// collides: 1 to 15 times before it leaves, or more: excessive collisions, it is
 	// given up. With DR in MAC_Configuration the first is one too many. Without it

@@ -49,8 +49,9 @@ func macAddr(b []byte) uint64 {
 
 // latchAddress takes over the register pair of address i.
 func (m *Model) latchAddress(i int) {
-	high := r4.AddressHigh(m.regs.get(uint32(r4.MACAddressHigh.At(i, r4.AddressStride))))
-	low := m.regs.get(uint32(r4.MACAddressLow.At(i, r4.AddressStride)))
+	highOff, lowOff := m.at.address(i)
+	high := r4.AddressHigh(m.regs.get(highOff))
+	low := m.regs.get(lowOff)
 	p := &m.mac.slots[i]
 	*p = perfect{n: uint8(i)}
 	if high&r4.AE != 0 {

@@ -155,7 +155,7 @@ func (m *Model) stepFlow() int {
 			return 0
 		}
 		f.manual = false
-		off := uint32(r4.MACQxTxFlow)
+		off := m.at.flow
 		m.regs.set(off, m.regs.get(off)&^uint32(r4.FCBBPA))
 		return 1
 	case f.above > 0 && (!f.told || f.again != 0 && m.time() >= f.again):
@@ -193,7 +193,7 @@ func (m *Model) backPressure() {
 		m.report(Violation{Kind: ConfigInvalid, Channel: -1, Index: -1}, "TFE in half duplex: there is no back pressure")
 	}
 	f.manual, f.told, f.again = false, false, 0
-	off := uint32(r4.MACQxTxFlow)
+	off := m.at.flow
 	m.regs.set(off, m.regs.get(off)&^uint32(r4.FCBBPA))
 }
 

@@ -132,7 +132,7 @@ func (m *Model) RaiseStatus(ch int, bits r4.CHStatus) {
 	if ch < 0 || ch >= m.cfg.channels() {
 		return
 	}
-	m.fire(m.raise(ch, bits))
+	m.fire(m.gen.raise(ch, bits))
 }
 
 func (m *Model) raise(ch int, bits r4.CHStatus) vectors {
@@ -142,9 +142,9 @@ func (m *Model) raise(ch int, bits r4.CHStatus) vectors {
 }
 
 // clearStatus is a store to DMA_CHx_Status.
-func (m *Model) clearStatus(ch int, v r4.CHStatus) {
+func (m *Model) clearStatus(ch int, v uint32) {
 	m.irqMu.Lock()
-	st := r4.CHStatus(m.regs.get(chOff(m, r4.DMACHStatus, ch))) &^ (v & r4.StatusW1C)
+	st := r4.CHStatus(m.regs.get(chOff(m, r4.DMACHStatus, ch))) &^ (r4.CHStatus(v) & r4.StatusW1C)
 	if st&r4.FBE == 0 {
 		st &^= r4.TEB.Mask() | r4.REB.Mask() // valid only with FBE
 	}
@@ -211,7 +211,7 @@ func (m *Model) raiseQueue(q int, bit r4.MTLQInterrupt) {
 func (m *Model) raiseShared() {
 	m.irqMu.Lock()
 	defer m.irqMu.Unlock()
-	m.pending |= m.lines.set(m.cfg.channels(), m.sharedLines())
+	m.pending |= m.lines.set(m.cfg.channels(), m.gen.sharedLines())
 }
 
 func (m *Model) sharedLines() uint8 {
@@ -225,13 +225,13 @@ func (m *Model) sharedLines() uint8 {
 // which are masked in MMC alone.
 func (m *Model) macPending() r4.MACInterrupt {
 	var v r4.MACInterrupt
-	if m.regs.get(uint32(r4.MMCRxInterrupt))&^m.regs.get(uint32(r4.MMCRxInterruptMask)) != 0 {
+	if m.mmc(uint32(r4.MMCRxInterrupt))&^m.mmc(uint32(r4.MMCRxInterruptMask)) != 0 {
 		v |= r4.MMCRXIS | r4.MMCIS
 	}
-	if !m.cfg.NoRxChecksum && m.regs.get(uint32(r4.MMCIPCInterrupt))&^m.regs.get(uint32(r4.MMCIPCInterruptMask)) != 0 {
+	if !m.cfg.NoRxChecksum && m.mmc(uint32(r4.MMCIPCInterrupt))&^m.mmc(uint32(r4.MMCIPCInterruptMask)) != 0 {
 		v |= r4.MMCRXIPIS | r4.MMCIS
 	}
-	if m.regs.get(uint32(r4.MMCTxInterrupt))&^m.regs.get(uint32(r4.MMCTxInterruptMask)) != 0 {
+	if m.mmc(uint32(r4.MMCTxInterrupt))&^m.mmc(uint32(r4.MMCTxInterruptMask)) != 0 {
 		v |= r4.MMCTXIS | r4.MMCIS
 	}
 	return v
@@ -321,13 +321,13 @@ func (m *Model) flushEvents() vectors {
 	m.pending = 0
 	for c := range m.tx {
 		if t := &m.tx[c]; t.events != 0 {
-			fire |= m.raise(c, t.events)
+			fire |= m.gen.raise(c, t.events)
 			t.events = 0
 		}
 	}
 	for c := range m.rx {
 		if r := &m.rx[c]; r.events != 0 {
-			fire |= m.raise(c, r.events)
+			fire |= m.gen.raise(c, r.events)
 			r.events = 0
 		}
 	}

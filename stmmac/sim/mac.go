@@ -248,7 +248,7 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 	if drop && (q.storeForward || f.wire < q.threshold) {
 		return fateError
 	}
-	if !q.enabled || int(f.ch) >= len(m.rx) {
+	if !q.enabled || int(f.ch) >= m.cfg.RxQueues {
 		return fateQueue
 	}
 	if f.d3&rxErrors != 0 {

@@ -23,12 +23,12 @@ var mdioMisuse = Violation{Kind: MDIOMisuse, Channel: -1, Index: -1}
 // storeMDIO is a store to one of the management registers.
 func (m *Model) storeMDIO(off uint32, r *register, v uint32) {
 	m.runPHY()
-	if r4.MDIOAddress(m.regs.get(uint32(r4.MACMDIOAddress)))&r4.MDIOGB != 0 {
+	if r4.MDIOAddress(m.regs.get(m.at.mdioAddress))&r4.MDIOGB != 0 {
 		m.report(mdioMisuse, "%s = %#x while busy", m.regName(off), v)
 		return
 	}
-	a := r4.MDIOAddress(v)
-	start := r.id == uint32(r4.MACMDIOAddress) && a&r4.MDIOGB != 0
+	a := m.gen.mdioCommand(v)
+	start := off == m.at.mdioAddress && a&r4.MDIOGB != 0
 	if start && m.resetting.Load() { // a reset came before the lock
 		m.report(mdioMisuse, "%s = %#x during the software reset", m.regName(off), v)
 		return
@@ -54,7 +54,7 @@ func (m *Model) startMDIO(a r4.MDIOAddress) {
 	}
 	switch f := &m.faults.PHY; {
 	case f.BusGated:
-		m.regs.set(uint32(r4.MACMDIOAddress), uint32(a&^r4.MDIOGB))
+		m.regs.set(m.at.mdioAddress, m.regs.get(m.at.mdioAddress)&^uint32(r4.MDIOGB))
 		if mdioReads(a) {
 			m.setMDIOData(0)
 		}
@@ -79,17 +79,18 @@ func mdioReads(a r4.MDIOAddress) bool {
 }
 
 func (m *Model) setMDIOData(v uint16) {
-	data := r4.MDIOData(m.regs.get(uint32(r4.MACMDIOData)))
-	m.regs.set(uint32(r4.MACMDIOData), uint32(r4.MDIOGD.Put(data, uint32(v))))
+	data := r4.MDIOData(m.regs.get(m.at.mdioData))
+	m.regs.set(m.at.mdioData, uint32(r4.MDIOGD.Put(data, uint32(v))))
 }
 
 // finishMDIO ends the transaction; at its end the PHY has taken the write or given
 // the data.
 func (m *Model) finishMDIO(now time.Duration) {
 	m.mdioDone = 0
-	a := r4.MDIOAddress(m.regs.get(uint32(r4.MACMDIOAddress)))
-	m.regs.set(uint32(r4.MACMDIOAddress), uint32(a&^r4.MDIOGB))
-	data := r4.MDIOData(m.regs.get(uint32(r4.MACMDIOData)))
+	v := m.regs.get(m.at.mdioAddress)
+	a := m.gen.mdioCommand(v)
+	m.regs.set(m.at.mdioAddress, v&^uint32(r4.MDIOGB))
+	data := r4.MDIOData(m.regs.get(m.at.mdioData))
 	c45 := a&r4.MDIOC45E != 0
 	p := m.mii.bus[r4.MDIOPA.Get(a)]
 	if p != nil && p == m.mii.wired {
@@ -139,7 +140,7 @@ func (m *Model) readMDIO(p *phy, c45 bool, reg uint32) uint16 {
 func (m *Model) cutMDIO() {
 	m.runPHY()
 	if m.mdioDone != 0 {
-		m.report(mdioMisuse, "a transaction is in flight when SWR starts: MAC_MDIO_Address is %#x",
-			m.regs.get(uint32(r4.MACMDIOAddress)))
+		m.report(mdioMisuse, "a transaction is in flight when SWR starts: %s is %#x",
+			m.regName(m.at.mdioAddress), m.regs.get(m.at.mdioAddress))
 	}
 }

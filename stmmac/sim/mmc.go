@@ -14,25 +14,32 @@ const (
 	mmcPresetPackets = 0x10
 )
 
+// mmc and setMMC access a register of the MMC block, which is the same in all
+// generations but for its place; its registers are named by their offsets in GMAC4.
+func (m *Model) mmc(off uint32) uint32 { return m.regs.get(off - m.at.mmc) }
+
+func (m *Model) setMMC(off, v uint32) { m.regs.set(off-m.at.mmc, v) }
+
 // countMMC adds n to a counter.
 func (m *Model) countMMC(off uint32, n uint32) {
-	v := m.regs.word[off/4]
+	word := &m.regs.word[(off-m.at.mmc)/4]
+	v := *word
 	sum := v + n
 	if (v^sum)&mmcHalf == 0 && sum >= v && !m.mmcSpecial {
-		m.regs.word[off/4] = sum
+		*word = sum
 		return
 	}
-	ctl := r4.MMCCtrl(m.regs.get(uint32(r4.MMCControl)))
+	ctl := r4.MMCCtrl(m.mmc(uint32(r4.MMCControl)))
 	if ctl&r4.MMCCntFreez != 0 {
 		return
 	}
 	if sum < v && ctl&r4.MMCCntStopRO != 0 {
 		sum = ^uint32(0)
 	}
-	m.regs.word[off/4] = sum
+	*word = sum
 	if (v^sum)&mmcHalf != 0 {
 		reg, bit := mmcInterrupt(off)
-		m.regs.set(reg, m.regs.get(reg)|bit)
+		m.setMMC(reg, m.mmc(reg)|bit)
 		m.raiseShared()
 	}
 }
@@ -50,21 +57,21 @@ func mmcInterrupt(off uint32) (reg, bit uint32) {
 
 // loadMMC is the load of a counter.
 func (m *Model) loadMMC(off uint32) uint32 {
-	v := m.regs.get(off)
+	v := m.mmc(off)
 	reg, bit := mmcInterrupt(off)
-	if i := m.regs.get(reg); i&bit != 0 {
-		m.regs.set(reg, i&^bit)
+	if i := m.mmc(reg); i&bit != 0 {
+		m.setMMC(reg, i&^bit)
 		m.raiseShared()
 	}
-	if r4.MMCCtrl(m.regs.get(uint32(r4.MMCControl)))&r4.MMCRstOnRd != 0 {
-		m.regs.set(off, 0)
+	if r4.MMCCtrl(m.mmc(uint32(r4.MMCControl)))&r4.MMCRstOnRd != 0 {
+		m.setMMC(off, 0)
 	}
 	return v
 }
 
 // mmcControl is a store to MMC_Control. A reset wins over a preset.
 func (m *Model) mmcControl(v r4.MMCCtrl) {
-	m.regs.set(uint32(r4.MMCControl), uint32(v&^(r4.MMCCntRst|r4.MMCCntPrst)))
+	m.setMMC(uint32(r4.MMCControl), uint32(v&^(r4.MMCCntRst|r4.MMCCntPrst)))
 	m.mmcSpecial = v&(r4.MMCCntFreez|r4.MMCCntStopRO) != 0
 	if v&(r4.MMCCntRst|r4.MMCCntPrst) == 0 {
 		return
@@ -74,7 +81,7 @@ func (m *Model) mmcControl(v r4.MMCCtrl) {
 			off := first + 4*i
 			switch level := uint32(mmcHalf); {
 			case v&r4.MMCCntRst != 0:
-				m.regs.set(off, 0)
+				m.setMMC(off, 0)
 			default:
 				if v&r4.MMCCntPrstLvl != 0 {
 					level = 0
@@ -85,7 +92,7 @@ func (m *Model) mmcControl(v r4.MMCCtrl) {
 					off == r4.RxOctetCountGood, off >= r4.MMCIPCFirst+r4.IPCOctets:
 					short = mmcPresetOctets
 				}
-				m.regs.set(off, level-short)
+				m.setMMC(off, level-short)
 			}
 		}
 	}

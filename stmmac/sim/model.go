@@ -21,7 +21,7 @@ type DMA interface {
 	Write(addr uint64, p []byte) error
 }
 
-// Model is the behaviour of a GMAC4 or GMAC5: registers and engines. It reaches
+// Model is the behaviour of a MAC: registers and engines. It reaches
 // memory through a DMA, its host's interrupt controller through a function and
 // other MACs through a Wire; a [Device] is one that runs in the process of its
 // driver. All methods may be called by several goroutines.
@@ -31,6 +31,8 @@ type DMA interface {
 // a driver has one owner.
 type Model struct {
 	cfg   Config
+	gen   generation
+	at    places
 	dma   DMA
 	irq   func(vector int)
 	wire  Wire
@@ -74,6 +76,7 @@ type Model struct {
 	irqMu sync.Mutex
 	lines lineState
 
+	onDemand     func(tx bool) // a store of the kind storeDemand
 	onStatusLoad atomic.Pointer[func(int)]
 	ignoreSame   atomic.Bool
 
@@ -114,7 +117,12 @@ func NewModel(cfg Config, dma DMA, irq func(vector int), w Wire) (*Model, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.buildRegs(); err != nil {
+	m.gen = m
+	if cfg.Generation == GMAC {
+		m.gen = newGMAC(m)
+	}
+	m.at = m.gen.places()
+	if err := m.gen.buildRegs(); err != nil {
 		return nil, err
 	}
 	if !cfg.NoAudit {
@@ -183,13 +191,9 @@ func (m *Model) DropWindows() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.tx {
-		t := &m.tx[i]
-		t.win = nil
-		t.own()
+		m.tx[i].own()
 	}
-	for i := range m.rx {
-		m.rx[i].win = nil
-	}
+	m.gen.dropWindows()
 }
 
 // SetFaults changes the fault switches while the engines stand still.
@@ -209,7 +213,7 @@ func (m *Model) clockBack() {
 	if m.resetting.Load() {
 		m.scheduleReset()
 	}
-	m.finishFlushes()
+	m.gen.finishFlushes()
 }
 
 // publishFaults copies the switches that are read without the lock.
@@ -227,7 +231,7 @@ func (m *Model) publishFaults() {
 
 // setQuick says whether the burst paths may run.
 func (m *Model) setQuick() {
-	m.quick = m.audit.off && m.faults.plain() && !m.mii.shut() // a PHY without clock has no link
+	m.quick = m.cfg.Generation == GMAC4 && m.audit.off && m.faults.plain() && !m.mii.shut() // a PHY without clock has no link
 }
 
 // SetClockGated stops or starts the clocks that the PHY gives the MAC.
@@ -249,8 +253,8 @@ func (m *Model) Step(budget int) int {
 	done := 0
 	for done < budget && !m.closed && !m.resetting.Load() {
 		n := m.stepFlow()
-		n += m.stepTx(min(slice, budget-done-n))
-		n += m.stepRx(min(slice, budget-done-n))
+		n += m.gen.stepTx(min(slice, budget-done-n))
+		n += m.gen.stepRx(min(slice, budget-done-n))
 		if n == 0 {
 			break
 		}
@@ -263,7 +267,7 @@ func (m *Model) Step(budget int) int {
 // leave ends a critical section of the engines: what happened in it shows in
 // the status registers, and the interrupts fire once the lock is free.
 func (m *Model) leave() {
-	fire := m.flushEvents()
+	fire := m.gen.flushEvents()
 	m.mu.Unlock()
 	m.fire(fire)
 }

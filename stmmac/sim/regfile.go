@@ -25,6 +25,7 @@ const (
 	storeEnable         // DMA_CHx_Interrupt_Enable
 	storeTxTail
 	storeRxTail
+	storeDemand // a poll demand; ch is 0 for the receive channel, 1 for the transmit channel
 	storeLine   // another register that the interrupt lines depend on
 	storeLocked // changes what the engines do
 )
@@ -87,10 +88,10 @@ func (m *Model) Load(off uint32) uint32 {
 		}
 		return v
 	case loadIRQ:
-		return m.loadIRQ(r.id)
+		return m.gen.loadIRQ(r.id)
 	case loadLocked:
 		m.mu.Lock()
-		v := m.loadLocked(off, r)
+		v := m.gen.loadLocked(off, r)
 		m.leave()
 		return v
 	}
@@ -109,7 +110,7 @@ func (m *Model) Store(off, v uint32) {
 	if m.resetting.Load() {
 		switch {
 		case r.id == uint32(gmac4reg.DMAMode):
-		case r.id == uint32(gmac4reg.MACMDIOAddress) && gmac4reg.MDIOAddress(v)&gmac4reg.MDIOGB != 0:
+		case r.known && off == m.at.mdioAddress && gmac4reg.MDIOAddress(v)&gmac4reg.MDIOGB != 0:
 			m.report(mdioMisuse, "%s = %#x during the software reset", m.regName(off), v)
 		default:
 			m.report(Violation{Kind: StoreInReset, Channel: -1, Index: -1}, "%s = %#x", m.regName(off), v)
@@ -123,15 +124,17 @@ func (m *Model) Store(off, v uint32) {
 		m.doorbell(&m.tx[r.ch].ring, off, v&r.mask)
 	case storeRxTail:
 		m.doorbell(&m.rx[r.ch].ring, off, v&r.mask)
+	case storeDemand:
+		m.onDemand(r.ch != 0)
 	case storeStatus:
-		m.clearStatus(int(r.ch), gmac4reg.CHStatus(v))
+		m.gen.clearStatus(int(r.ch), v)
 	case storeEnable:
-		m.storeEnable(int(r.ch), off, v&r.mask)
+		m.gen.storeEnable(int(r.ch), off, v&r.mask)
 	case storeLine:
-		m.storeLine(off, r, v)
+		m.gen.storeLine(off, r, v)
 	case storeLocked:
 		m.mu.Lock()
-		m.control(off, r, v)
+		m.gen.control(off, r, v)
 		m.unlock()
 	}
 }

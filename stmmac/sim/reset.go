@@ -59,21 +59,14 @@ func (m *Model) applyReset() {
 	m.irqMu.Unlock()
 	m.dropLines()
 	m.biteReset()
-	m.eame = false
 	m.mdioDone = 0
-	m.resetVLAN()
-	for q := range m.rxq {
-		m.rxq[q].mode(0)
-	}
-	for q := range m.tx {
-		m.tx[q].mode(r4.MTLTxQMode(m.regs.get(mtlOff(m, r4.MTLTxQOperationMode, q))))
-	}
+	m.gen.resetQueues()
 	m.mac.entries = m.mac.entries[:0]
 	for i := range perfectFilters {
 		m.mac.slots[i] = perfect{}
 	}
 	m.latchAddress(0)
-	m.derive()
+	m.gen.derive()
 }
 
 // biteReset applies the reset values that are a fault.
@@ -81,13 +74,13 @@ func (m *Model) biteReset() {
 	f := m.faults.Reset
 	if f.GarbageHash {
 		for i := range m.cfg.HashBins / 32 {
-			m.regs.set(uint32(r4.MACHashTable.At(i, 4)), 0xdeadbeef)
+			m.regs.set(m.at.hash[i], 0xdeadbeef)
 		}
 	}
 	if f.BroadcastOff {
-		m.regs.set(uint32(r4.MACPacketFilter), uint32(r4.DBF))
+		m.regs.set(m.at.filter, uint32(r4.DBF))
 	}
-	high := uint32(r4.MACAddressHigh)
+	high, _ := m.at.address(0)
 	d := &m.regs.desc[high/4]
 	d.mask &^= uint32(r4.AE)
 	if f.AddressOff {

@@ -162,16 +162,23 @@ type Config struct {
 	Recovery           Recovery         // what becomes of the MAC after a fault
 
 	// What no register tells.
-	RegionNo  int         // which region of the device has the registers
-	CSROffset uint32      // bytes from the start of the region to the CSR space
-	CSRClock  uint64      // Hz, 1 MHz or more; 0: unknown, which excludes a PHY and a receive watchdog
-	AddrWidth int         // address bits that the integration wired; 0: what the feature register says
-	RxFIFO    int         // bytes, all queues together; 0: what the feature register says, or 2 KiB a queue if it does not
-	TxFIFO    int         // bytes, all queues together; 0: what the feature register says, or 2 KiB a queue if it does not
-	DescCache bool        // DMA_Mode.DCHE, 5.20
-	AXI       AXI         // parameters of the bus interface
-	MSI       *MSI        // nil: one vector for everything
-	Layout    regs.Layout // where the channel registers lie; zero: as in the databook
+	RegionNo  int    // which region of the device has the registers
+	CSROffset uint32 // bytes from the start of the region to the CSR space
+	CSRClock  uint64 // Hz, 1 MHz or more; 0: unknown, which excludes a PHY and a receive watchdog
+	AddrWidth int    // address bits that the integration wired; 0: what the feature register says
+	RxFIFO    int    // bytes, all queues together; 0: what the feature register says, or 2 KiB a queue if it does not
+	TxFIFO    int    // bytes, all queues together; 0: what the feature register says, or 2 KiB a queue if it does not
+	DescCache bool   // DMA_Mode.DCHE, 5.20
+	// PerfectFilters are the MAC addresses beside the first, 1 to 31, and HashBins the
+	// bins of the hash table, 64, 128 or 256, of a GMAC 3.x, whose feature register
+	// does not say how many; 0: one if it has any, and 64 unless there are more.
+	PerfectFilters, HashBins int
+	// Chain makes the descriptors a chain, each with the address of the next, instead
+	// of a ring; MAC100 and GMAC 3.x.
+	Chain  bool
+	AXI    AXI         // parameters of the bus interface
+	MSI    *MSI        // nil: one vector for everything
+	Layout regs.Layout // where the channel registers lie; zero: as in the databook
 
 	Clock  Clock          // the source of time
 	Logger zerolog.Logger // the zero value is silent

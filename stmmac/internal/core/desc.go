@@ -8,9 +8,10 @@ import (
 )
 
 // Format says where a generation keeps what in the word of a descriptor that
-// has the OWN bit, which is bit 31 in all of them. The rings read that word
-// once and decode it with this table; what the table does not cover (errors,
-// context descriptors) they ask the generation for.
+// has the OWN bit, which is bit 31 in all of them, and what else the rings need
+// to know of descriptors. The rings read that word once and decode it with this
+// table; what the table does not cover (errors, context descriptors) they ask the
+// generation for.
 type Format struct {
 	Stride uint32 // bytes from one descriptor to the next
 
@@ -19,8 +20,16 @@ type Format struct {
 	// half of the word that begins at RxLenAt bytes: 0 or 2.
 	RxMask, RxWhole uint32
 	RxLast          uint32 // set in the last descriptor of a frame
-	RxLen           uint16
-	RxLenAt         int
+	// RxTogether: the descriptors of a frame are taken off the ring when its last
+	// one says so, not before. There are devices that write the last one twice, at
+	// first without RxLast: given back in between it would be overwritten.
+	RxTogether bool
+	// RxPassed, unless it is 0, is what a device leaves in the word with OWN of a
+	// descriptor that it misses in the middle of a frame, when it then goes on behind
+	// it as if it had been given.
+	RxPassed uint32
+	RxLen    uint16
+	RxLenAt  int
 	// The byte at RxCsumAt from the word that has OWN says what the device found
 	// of the checksums of such a frame; RxCsum has the flags that this means.
 	RxCsumAt int
@@ -28,13 +37,15 @@ type Format struct {
 
 	// A transmit descriptor to post has TxOwn, TxFirst and TxLast if it starts
 	// or ends a frame, and with TxFirst the length of the frame in the bits of
-	// TxFrameLen, from bit 0; these are 0 where it has no place.
+	// TxFrameLen, from bit 0; these are 0 where it has no place. But for TxOwn they
+	// need not be bits of the word with OWN: see TxPost.
 	TxOwn, TxFirst, TxLast uint32
 	TxFrameLen             uint32
 	// With TxFirst, TxCsum asks for all checksums.
 	TxCsum uint32
 	// A finished descriptor ends a frame if TxDoneLast is set, and its frame was
-	// sent without error if TxDoneErr is not.
+	// sent without error if TxDoneErr is not. Where the device does not tell what
+	// ends a frame TxDoneLast is 0.
 	TxDoneLast, TxDoneErr uint32
 }
 
@@ -44,9 +55,12 @@ type Ring struct {
 	Format *Format
 	Words  unsafe.Pointer // the OWN word of slot 0
 	// The doorbell gets Base + slot·Step for the slot behind the last that is
-	// posted.
+	// posted: the address of that slot where it is a tail, and with Step 0 always
+	// the same where it only makes the device look at the OWN words again.
 	Bell       mmio.Doorbell
 	Base, Step uint32
+	// Spare is how many slots the device never owns, 0 or 1. A tail names one.
+	Spare uint32
 }
 
 // kick rings the doorbell.

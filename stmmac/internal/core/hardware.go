@@ -68,6 +68,11 @@ type Limits struct {
 	MaxRxBuf  int // bytes of a receive buffer
 	MaxTxBuf  int // bytes of a transmit buffer
 	MaxMTU    int // bytes
+
+	Chain      bool // descriptors may be a chain (Config.Chain)
+	VLANStrip  bool // the device can take VLAN tags off
+	StripFCS   bool // and the FCS, of all frames
+	VectorEach bool // channels can have interrupt vectors of their own
 }
 
 // Setup is what Hardware.Setup programs.
@@ -99,8 +104,9 @@ type Hardware interface {
 	Halt()
 	// Reset resets the DMA and all registers, within the bound of the Config.
 	Reset(ctx context.Context) error
-	// RxDescs and TxDescs are the rings of a channel.
-	RxDescs(ch int, m RingMemory) RxDescs
+	// RxDescs and TxDescs are the rings of a channel. Receive buffers have size
+	// bytes, as in Setup. The DMA is stopped; what the memory held is forgotten.
+	RxDescs(ch int, m RingMemory, size int) RxDescs
 	TxDescs(ch int, m RingMemory) TxDescs
 	// Setup programs everything up to the start of the DMA.
 	Setup(s Setup) error

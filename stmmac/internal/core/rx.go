@@ -33,9 +33,10 @@ const (
 	RxErrGiant
 	RxErrDribble
 	RxErrReceive
+	RxErrCut   // it ends for want of a descriptor
 	RxErrOther // the error summary without a known cause
 
-	RxErrors = RxErrCRC | RxErrOverflow | RxErrWatchdog | RxErrGiant | RxErrDribble | RxErrReceive | RxErrOther
+	RxErrors = RxErrCRC | RxErrOverflow | RxErrWatchdog | RxErrGiant | RxErrDribble | RxErrReceive | RxErrCut | RxErrOther
 )
 
 // RxDescs is the descriptor ring of a receive channel in the format of a
@@ -135,7 +136,8 @@ type RxRing struct {
 	n          uint32 // slots
 	interrupts int    // which slots interrupt: see RxDescs
 	head       uint32 // the slot that finishes next
-	tail       uint32 // the slot to post next; the device never owns it
+	tail       uint32 // the slot to post next
+	most       uint32 // slots that the device may have
 	posted     uint32 // slots that the device has, or has finished
 	threshold  uint32 // empty slots that make a refill worth a doorbell
 	fcs        uint32 // bytes of FCS that the device leaves on a frame
@@ -189,6 +191,7 @@ func (r *RxRing) Restart(d RxDescs, n int, lay RxLayout) {
 		r.n, r.handles = uint32(n), make([]pagepool.Handle, n)
 		r.threshold = uint32(max(1, min(n/4, 64)))
 	}
+	r.most = r.n - r.ring.Spare
 	r.head, r.tail, r.posted, r.chain = 0, 0, 0, rxChain{}
 	r.lay, r.start = lay, uint16(lay.Start)
 	r.perFrame = uint32(max(1, (lay.MaxFrame+lay.Size-1)/lay.Size))
@@ -238,7 +241,7 @@ func (r *RxRing) Recv(dst []*pagepool.Buf) int {
 			r.head = 0
 		}
 	}
-	if empty := r.n - 1 - r.posted; empty >= r.threshold || empty > 0 && n == 0 {
+	if empty := r.most - r.posted; empty >= r.threshold || empty > 0 && n == 0 {
 		r.refill()
 	}
 	filter := r.filter
@@ -288,6 +291,9 @@ func (r *RxRing) whole(to, at unsafe.Pointer, stride, n uintptr) uint32 {
 // n are frames in dst already, and stops when dst is full. It returns how many
 // frames dst has and how many descriptors are used.
 func (r *RxRing) rest(dst []*pagepool.Buf, n, k uint32) (frames, used uint32) {
+	if r.ring.Format.RxTogether {
+		k = min(k, max(n, r.ended()))
+	}
 	hs := r.handles[r.head:][:k]
 	for used = n; used < k && int(n) < len(dst); used++ {
 		f := r.assemble(r.head+used, hs[used], r.ring.own(r.head+used))
@@ -299,6 +305,33 @@ func (r *RxRing) rest(dst []*pagepool.Buf, n, k uint32) (frames, used uint32) {
 		n++
 	}
 	return n, used
+}
+
+// ended is how many descriptors from the head on belong to frames of which the last
+// descriptor is finished too. Those of a frame that can have no such one, since it is
+// longer than any may be or has all slots and needs more, count as well.
+func (r *RxRing) ended() uint32 {
+	end, k := uint32(0), uint32(0)
+	for slot := r.head; k < r.posted; {
+		own := r.ring.own(slot)
+		if own&ownBit != 0 {
+			break
+		}
+		k++
+		if own&r.ring.Format.RxLast != 0 {
+			end = k
+		}
+		if slot++; slot == r.n {
+			slot = 0
+		}
+	}
+	if part := k - end; part > r.perFrame || part == r.most && part < r.perFrame {
+		end = k
+	}
+	// Orders the loads of the OWN words above before those of the descriptors and
+	// of the frames behind them.
+	barrier.DMARead()
+	return end
 }
 
 // count counts a frame that is given out.
@@ -421,6 +454,8 @@ func (r *RxRing) countError(f RxFlags) {
 		r.c.dribble.Add(1)
 	case RxErrReceive:
 		r.c.receive.Add(1)
+	case RxErrCut:
+		r.c.truncated.Add(1)
 	default:
 		r.c.other.Add(1)
 	}
@@ -468,10 +503,13 @@ func (r *RxRing) Fill() {
 	}
 }
 
-// post posts buffers to the empty slots but one, which keeps the tail from
-// meeting the device's current descriptor.
+// post posts buffers to the empty slots but those that the device never owns: a tail
+// that names one cannot meet the device's current descriptor.
 func (r *RxRing) post() int {
-	want := min(r.n-1-r.posted, MaxBatch)
+	if mark := r.ring.Format.RxPassed; mark != 0 && r.posted < r.most && r.ring.own(r.tail) == mark {
+		r.passed()
+	}
+	want := min(r.most-r.posted, MaxBatch)
 	if want == 0 {
 		return 0
 	}
@@ -498,6 +536,22 @@ func (r *RxRing) post() int {
 	return int(got)
 }
 
+// passed counts the slot at the tail as posted and finished: the device has passed
+// it, and receives behind it. It gets a buffer, and ends a frame whose length is wrong.
+func (r *RxRing) passed() {
+	if r.pool.Take(r.handles[r.tail:][:1], r.owner) == 0 {
+		return
+	}
+	// The mark is changed, so that the slot is not passed again when the tail comes
+	// round.
+	f := r.ring.Format
+	barrier.StoreOwn((*uint32)(r.ring.word(r.tail)), f.RxLast|1<<(8*f.RxLenAt))
+	if r.tail++; r.tail == r.n {
+		r.tail = 0
+	}
+	r.posted++
+}
+
 // Look says whether Recv has something to look at, and if not, after a refill,
 // whether the device has no buffer to receive to. It says ready too when another
 // goroutine is inside a call, and neither while the ring is held or has ended.
@@ -510,11 +564,16 @@ func (r *RxRing) Look() (ready, starved bool) {
 		return true, false
 	}
 	defer r.leave()
-	if r.posted > 0 && r.ring.own(r.head)&ownBit == 0 {
+	if r.ready() {
 		return true, false
 	}
 	r.refill()
 	return false, r.posted == 0
+}
+
+// ready says whether there is a descriptor to take off the ring.
+func (r *RxRing) ready() bool {
+	return r.posted > 0 && r.ring.own(r.head)&ownBit == 0 && (!r.ring.Format.RxTogether || r.ended() > 0)
 }
 
 // Layout is where the device writes in a buffer.
@@ -632,7 +691,7 @@ func (r *RxRing) Stuck(mark uint64) (now uint64, stuck bool) {
 		return 0, false
 	}
 	defer r.unlook(was)
-	if r.posted == 0 || r.ring.own(r.head)&ownBit == 0 {
+	if r.posted == 0 || r.ready() {
 		return 0, false
 	}
 	s := r.Stats()

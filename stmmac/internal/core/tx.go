@@ -12,8 +12,9 @@ import (
 type TxPost struct {
 	Addr uint64
 	Len  uint32 // bytes of this buffer, and TxInterrupt
-	// Own is the word with OWN, by the Format. The bit of OWN itself says that
-	// the descriptor is the first of its frame.
+	// Own has what the Format says of it: TxFirst, TxLast, TxCsum and TxFrameLen,
+	// in the word with OWN or wherever the generation has them. The bit of OWN
+	// itself says that the descriptor is the first of its frame.
 	Own uint32
 }
 
@@ -115,10 +116,13 @@ type TxRing struct {
 	app     pagepool.Owner // whoever calls Send
 
 	n        uint32 // slots
+	most     uint32 // slots that the device may have
 	clean    uint32 // the slot that finishes next
-	tail     uint32 // the slot to post next; the device never owns it
+	tail     uint32 // the slot to post next
 	inflight uint32 // slots that the device has, or has finished
-	contexts uint32 // those of them that have no buffer
+	// contexts are those of them that have no buffer, and, where the device does not
+	// tell what ends a frame, those that do not.
+	contexts uint32
 	limits   TxLimits
 	oneEnd   uint32 // how long a frame of one buffer is not any more, without the Ethernet header
 	keep     bool   // finished frames wait for Reap
@@ -174,6 +178,7 @@ func (r *TxRing) Restart(d TxDescs, n int, l TxLimits) {
 		r.n, r.handles = uint32(n), make([]pagepool.Handle, n)
 		r.reserve = uint32(n) / 4
 	}
+	r.most = r.n - r.ring.Spare
 	r.clean, r.tail, r.inflight, r.contexts, r.since = 0, 0, 0, 0, 0
 	r.limits = l
 	r.SetTap(r.tap)
@@ -198,7 +203,7 @@ func (r *TxRing) Space() int {
 		return 0
 	}
 	defer r.leave()
-	return int(r.n - 1 - r.inflight)
+	return int(r.most - r.inflight)
 }
 
 // Inflight is how many buffers are with the device or wait for Reap; frames that a
@@ -219,10 +224,10 @@ func (r *TxRing) Send(src []*pagepool.Buf) (int, error) {
 	if !r.state.CompareAndSwap(gateOpen, gateBusy) {
 		return r.sendAway(src)
 	}
-	if r.n-1-r.inflight < uint32(len(src))+r.reserve && !r.keep {
+	if r.most-r.inflight < uint32(len(src))+r.reserve && !r.keep {
 		r.reclaim(nil)
 	}
-	if len(src) == 1 && r.inflight < r.n-1 && r.single(src[0], r.view.Arenas()) {
+	if len(src) == 1 && r.inflight < r.most && r.single(src[0], r.view.Arenas()) {
 		// A list of one is what network stacks send: it pays for no loop.
 		b := src[0]
 		size := uint32(b.Len())
@@ -233,7 +238,7 @@ func (r *TxRing) Send(src []*pagepool.Buf) (int, error) {
 		r.leave()
 		return 1, nil
 	}
-	want := min(uint32(len(src)), r.n-1-r.inflight, MaxBatch)
+	want := min(uint32(len(src)), r.most-r.inflight, MaxBatch)
 	n, bytes := r.claim(unsafe.Pointer(unsafe.SliceData(src)), min(want, r.n-r.tail))
 	if n < want {
 		done, err := r.sendAny(src, int(n))
@@ -315,7 +320,7 @@ func (r *TxRing) sendAway(src []*pagepool.Buf) (int, error) {
 // sendAny is Send for a batch in which not every frame has one buffer; the
 // first n have and are claimed.
 func (r *TxRing) sendAny(src []*pagepool.Buf, n int) (int, error) {
-	space := min(int(r.n-1-r.inflight), MaxBatch)
+	space := min(int(r.most-r.inflight), MaxBatch)
 	var bytes uint64
 	for i, b := range src[:n] {
 		_, addr, _ := r.view.Lookup(b)
@@ -337,7 +342,7 @@ func (r *TxRing) sendAny(src []*pagepool.Buf, n int) (int, error) {
 			if r.keep || r.reclaim(nil) == 0 {
 				break
 			}
-			space = min(int(r.n-1-r.inflight), MaxBatch)
+			space = min(int(r.most-r.inflight), MaxBatch)
 			continue
 		}
 		bytes += uint64(size)
@@ -376,7 +381,7 @@ func (r *TxRing) gather(b *pagepool.Buf, used, space int) (k int, size uint32, e
 		return 0, 0, ErrFrameTooShort
 	}
 	way := wayOf(&b.Meta)
-	most, longest := min(int(r.n-1), MaxBatch), uint32(r.limits.MaxFrame)-way.tags
+	most, longest := min(int(r.most), MaxBatch), uint32(r.limits.MaxFrame)-way.tags
 	for p := b; p != nil; p = p.Next() {
 		_, _, ok := r.view.Lookup(p)
 		n := uint32(p.Len())
@@ -441,6 +446,9 @@ func (r *TxRing) describe(b *pagepool.Buf, used int, way txWay) (size uint32) {
 		n := uint32(p.Len())
 		r.handles[r.slot(at)] = h
 		r.post[at] = TxPost{Addr: addr, Len: n}
+		if p.Chained() && r.ring.Format.TxDoneLast == 0 {
+			r.contexts++
+		}
 		size += n
 		at++
 	}
@@ -485,7 +493,7 @@ func (r *TxRing) reclaim(dst []*pagepool.Buf) int {
 		// A piece of the ring that does not wrap.
 		want := min(r.inflight, r.n-r.clean)
 		k, all, any := loadSent(r.ring.word(r.clean), uintptr(r.ring.Format.Stride), want)
-		if k == 0 || all&r.ring.Format.TxDoneLast == 0 || any&r.ring.Format.TxDoneErr != 0 {
+		if last := r.ring.Format.TxDoneLast; k == 0 || all&last != last || any&r.ring.Format.TxDoneErr != 0 {
 			break
 		}
 		// Frames of one buffer without an error: the common case.
@@ -512,12 +520,16 @@ func (r *TxRing) drop(k uint32) {
 // dropAny is drop for descriptors of which some have no buffer.
 func (r *TxRing) dropAny(k uint32) {
 	for ; k > 0; k-- {
-		if r.handles[r.clean] == noBuf {
+		h := r.handles[r.clean]
+		if h == noBuf {
 			r.contexts--
 			r.advance(1)
-		} else {
-			r.drop(1)
+			continue
 		}
+		if r.ring.Format.TxDoneLast == 0 && r.view.Buf(h).Chained() {
+			r.contexts--
+		}
+		r.drop(1)
 	}
 }
 
@@ -563,9 +575,14 @@ func (r *TxRing) finish(dst []*pagepool.Buf) int {
 }
 
 // ends says whether a finished descriptor is the last of a frame, which one without
-// a buffer is not, whatever the device says.
+// a buffer is not, whatever the device says. Where the device does not tell, the
+// last is the one whose buffer has no next one.
 func (r *TxRing) ends(slot, own uint32) bool {
-	return own&r.ring.Format.TxDoneLast != 0 && r.handles[slot] != noBuf
+	h, last := r.handles[slot], r.ring.Format.TxDoneLast
+	if last == 0 {
+		return h != noBuf && !r.view.Buf(h).Chained()
+	}
+	return own&last != 0 && h != noBuf
 }
 
 // link returns the frame that lies in the k slots from slot on that finish next.
@@ -577,6 +594,9 @@ func (r *TxRing) link(slot, k uint32) *pagepool.Buf {
 		}
 		if h := r.handles[slot]; h != noBuf {
 			b := r.view.Buf(h)
+			if r.ring.Format.TxDoneLast == 0 && b.Chained() {
+				r.contexts--
+			}
 			b.SetOwner(r.app)
 			b.SetNext(nil)
 			if head == nil {

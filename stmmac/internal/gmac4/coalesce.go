@@ -1,21 +1,18 @@
 package gmac4
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/gostmmac/gostmmac/stmmac/internal/core"
 	"github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 )
 
-// The watchdog of the receive interrupt counts CSR clocks in units of 256, and
-// from 5.00 on also of 512, 1024 and 2048 (RWTU). Fewer than 16 units do not
-// work everywhere.
+// From 5.00 on the watchdog of the receive interrupt counts in units of 256, 512,
+// 1024 or 2048 CSR clocks (RWTU), before that of 256.
 const (
 	version500  = 0x50
-	rwtUnit     = 256
-	rwtLeast    = 0x10
 	rwtMaxShift = 3
 )
 
@@ -44,26 +41,10 @@ func (h *HW) storeRxWatchdog(ch int) {
 
 // rxWatchdog returns the register value for a time, and the time of that value.
 func (h *HW) rxWatchdog(d time.Duration) (gmac4reg.RxWatchdog, time.Duration, error) {
-	switch {
-	case d == 0:
-		return 0, 0, nil
-	case d < 0:
-		return 0, 0, fmt.Errorf("time %v: %w", d, os.ErrInvalid)
-	case h.cfg.CSRClock == 0:
-		return 0, 0, fmt.Errorf("the frequency of the CSR clock is not known (Config.CSRClock): %w", errors.ErrUnsupported)
-	}
 	last := 0
 	if h.feat.Version >= version500 {
 		last = rwtMaxShift
 	}
-	hz := float64(h.cfg.CSRClock)
-	for shift := 0; shift <= last; shift++ {
-		unit := float64(int(rwtUnit)<<shift) / hz * float64(time.Second)
-		n := max(uint32(min(float64(d)/unit+0.5, 1<<20)), rwtLeast)
-		if n <= gmac4reg.RWTF.Max() {
-			return gmac4reg.RWTF.Of(n) | gmac4reg.RWTU.Of(uint32(shift)), time.Duration(float64(n) * unit), nil
-		}
-	}
-	longest := float64(gmac4reg.RWTF.Max()<<last*rwtUnit) / hz * float64(time.Second)
-	return 0, 0, fmt.Errorf("time %v is longer than %v: %w", d, time.Duration(longest), os.ErrInvalid)
+	n, shift, actual, err := core.RxWatchdog(d, h.cfg.CSRClock, last)
+	return gmac4reg.RWTF.Of(n) | gmac4reg.RWTU.Of(uint32(shift)), actual, err
 }

@@ -57,7 +57,7 @@ func (a arch) accesses(lines []string) ([]access, error) {
 			if m[2] != a.desc {
 				continue
 			}
-			if mnemonic == "LEAQ" {
+			if mnemonic == "LEAQ" || strings.HasPrefix(mnemonic, "NOP") { // compute or do nothing
 				continue
 			}
 			w, ok := a.width[mnemonic]
@@ -111,6 +111,19 @@ var (
 		}
 		return nil
 	}
+	// GMAC 3.x has OWN in the first word.
+	ownFirst = func(x access) error {
+		if !x.store || x.off != 0 || x.width != 4 {
+			return fmt.Errorf("%s is not a lone store of the OWN word", x.insn)
+		}
+		return nil
+	}
+	bodyBehind = func(x access) error {
+		if !x.store || x.off < 4 || x.off+x.width > descSize {
+			return fmt.Errorf("%s covers the OWN word, another descriptor or is a load", x.insn)
+		}
+		return nil
+	}
 	// The leaves that load get a pointer to the OWN word itself.
 	ownLoad = func(x access) error {
 		if x.store || x.off != 0 || x.width != 4 {
@@ -126,6 +139,11 @@ var leaves = map[string]map[string]func(access) error{
 		"writeTxWhole": bodyOnly, "giveTxWhole": ownOnly,
 		"writeTxOne": bodyOnly, "giveTxOne": ownOnly,
 		"writeTxBodies": bodyOnly, "giveTx": ownOnly,
+	},
+	"gmac": {
+		"writeRxBodies": bodyBehind, "writeControl": bodyBehind,
+		"writeTxWhole": bodyBehind, "writeTxOne": bodyBehind, "writeTxBodies": bodyBehind,
+		"give": ownFirst, "giveTx": ownFirst,
 	},
 	"core": {"loadDone": ownLoad, "loadFrames": ownLoad, "loadSent": ownLoad},
 }

@@ -14,51 +14,36 @@ import (
 
 // Dump implements core.Hardware.
 func (h *HW) Dump() ([]core.Register, error) {
-	var list []core.Register
-	for _, r := range h.dumpable() {
-		r.Val = mmio.Reg[uint32](r.Off).Load(h.csr)
-		if r.Val == mmio.AllOnes {
-			if v := uint32(gmac4reg.MACVersion.Load(h.csr)); v == mmio.AllOnes {
-				return list, h.fail("read registers", "MAC_Version", v, core.ErrGone)
-			}
-		}
-		list = append(list, core.Register{Name: r.Name, Off: r.Off, Val: r.Val, Bits: r.text(r.Val)})
+	list, ok := core.ReadRegisters(h.csr, h.dumpable(), func() bool { return uint32(gmac4reg.MACVersion.Load(h.csr)) == mmio.AllOnes })
+	if !ok {
+		return list, h.fail("read registers", "MAC_Version", mmio.AllOnes, core.ErrGone)
 	}
 	return list, nil
 }
 
-// dumped is a register to read, and how to tell what it holds.
-type dumped struct {
-	core.Register
-	text func(uint32) string
-}
-
 // dumpable are the registers that this device has and that a read does not
 // change, by their offsets.
-func (h *HW) dumpable() []dumped {
-	var list []dumped
+func (h *HW) dumpable() []core.Dumped {
+	var list []core.Dumped
 	for _, r := range gmac4reg.Map {
 		if r.Read != regs.ReadPlain {
 			continue
 		}
 		for i := range min(h.count(&r), max(r.Count, 1)) {
-			d := dumped{text: r.Text}
+			d := core.Dumped{Text: r.Text}
 			d.Name, d.Off = r.Name, h.place(&r, i)
 			if r.Count > 0 {
 				d.Name = fmt.Sprintf(r.Name, i)
 			}
-			switch {
-			case d.text == nil:
-				d.text = func(uint32) string { return "" }
-			case h.feat.Version < version410 && r.Off == gmac4reg.DefaultLayout.DMABase+uint32(gmac4reg.DMACHInterruptEnable):
-				d.text = func(v uint32) string { return gmac4reg.CHInterrupt(v).Text400() }
+			if h.feat.Version < version410 && r.Off == gmac4reg.DefaultLayout.DMABase+uint32(gmac4reg.DMACHInterruptEnable) {
+				d.Text = func(v uint32) string { return gmac4reg.CHInterrupt(v).Text400() }
 			}
 			if d.Off < h.csr.Len() {
 				list = append(list, d)
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b dumped) int { return cmp.Compare(a.Off, b.Off) })
+	slices.SortStableFunc(list, func(a, b core.Dumped) int { return cmp.Compare(a.Off, b.Off) })
 	return list
 }
 

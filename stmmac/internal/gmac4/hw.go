@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
+	"os"
 	"time"
 	"unsafe"
 
@@ -37,20 +37,16 @@ type HW struct {
 	ch     [maxQueues]channel
 	loop   bool // the next SetLink sets LM
 
-	filter filterState
+	filter core.AddressFilter
 	vlan   vlanState
-	mmc    mmcState
+	mmc    core.MMC
 }
 
 // channel is one DMA channel.
 type channel struct {
-	regs mmio.Region
-	mtl  mmio.Region
-	// mu guards enable and the read-modify-write of the interrupt registers,
-	// which dispatchers and waiters both do.
-	mu     sync.Mutex
-	enable gmac4reg.CHInterrupt
-
+	regs     mmio.Region
+	mtl      mmio.Region
+	irq      core.ChannelIRQ
 	watchdog gmac4reg.RxWatchdog // of the receive interrupt; Setup programs it again
 }
 
@@ -62,9 +58,11 @@ func New(cfg *core.Config, csr mmio.Region) *HW {
 	if h.lay == (regs.Layout{}) {
 		h.lay = gmac4reg.DefaultLayout
 	}
+	summary := func(e uint32) uint32 { return uint32(h.summary(gmac4reg.CHInterrupt(e))) }
 	for i := range h.ch {
 		h.ch[i].regs = h.lay.DMAChannel(csr, i)
 		h.ch[i].mtl = h.lay.MTLQueue(csr, i)
+		h.ch[i].initIRQ(summary)
 	}
 	return h
 }
@@ -101,6 +99,7 @@ func (h *HW) Limits() core.Limits {
 	return core.Limits{
 		DescSize: descSize, RingAlign: 64,
 		MaxRxBuf: gmac4reg.MaxRBSZ, MaxTxBuf: gmac4reg.MaxBufLen, MaxMTU: 9000,
+		VLANStrip: true, StripFCS: true, VectorEach: true,
 	}
 }
 
@@ -126,24 +125,16 @@ func (h *HW) Halt() {
 // Reset implements core.Hardware.
 func (h *HW) Reset(ctx context.Context) error {
 	gmac4reg.DMAMode.Update(h.csr, 0, gmac4reg.SWR)
-	deadline := h.cfg.Clock.Now() + h.cfg.ResetTimeout
-	for wait := 10 * time.Microsecond; ; wait = min(2*wait, 10*time.Millisecond) {
-		v := gmac4reg.DMAMode.Load(h.csr)
-		if uint32(v) == mmio.AllOnes {
-			return h.fail("reset", "DMA_Mode", uint32(v), core.ErrGone)
-		}
-		if v&gmac4reg.SWR == 0 {
-			return nil
-		}
-		if h.cfg.Clock.Now() >= deadline {
-			return h.fail("reset", "DMA_Mode", uint32(v), fmt.Errorf(
-				"SWR did not clear within %v: %w: check that the PHY is powered, out of reset and drives its receive clock",
-				h.cfg.ResetTimeout, core.ErrNoClock))
-		}
-		if err := h.cfg.Clock.Sleep(ctx, wait); err != nil {
-			return h.fail("reset", "DMA_Mode", uint32(v), err)
-		}
+	v, err := core.Await(ctx, h.cfg.Clock, h.cfg.ResetTimeout, 10*time.Microsecond, 10*time.Millisecond,
+		func() uint32 { return uint32(gmac4reg.DMAMode.Load(h.csr)) }, uint32(gmac4reg.SWR))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("SWR did not clear within %v: %w: check that the PHY is powered, out of reset and drives its receive clock",
+			h.cfg.ResetTimeout, core.ErrNoClock)
 	}
+	if err != nil {
+		return h.fail("reset", "DMA_Mode", v, err)
+	}
+	return nil
 }
 
 // ring describes a ring whose tail pointer is the register tail of channel ch.
@@ -154,11 +145,12 @@ func (h *HW) ring(ch int, tail mmio.Reg[uint32], m core.RingMemory) ring {
 	return ring{slots: slots, n: uint32(m.N), core: core.Ring{
 		Format: h.format(), Words: unsafe.Add(slots, des3),
 		Bell: mmio.NewDoorbell(h.ch[ch].regs, uint32(tail)), Base: uint32(m.Mem.Addr()), Step: descSize,
+		Spare: 1, // the tail names it
 	}}
 }
 
-// RxDescs implements core.Hardware.
-func (h *HW) RxDescs(ch int, m core.RingMemory) core.RxDescs {
+// RxDescs implements core.Hardware. The size of the buffers is a register.
+func (h *HW) RxDescs(ch int, m core.RingMemory, _ int) core.RxDescs {
 	return &rxDescs{
 		ring: h.ring(ch, gmac4reg.DMACHRxDescTailPointer, m), interrupts: 1,
 		outer: h.cfg.VLANStrip, inner: h.cfg.VLANDouble,
@@ -213,18 +205,10 @@ func (h *HW) SetLoopback(on bool) { h.loop = on }
 const drainTime = 10 * time.Millisecond
 
 // drain waits until the frames that were on the line when transmitter and
-// receiver were turned off are over.
+// receiver were turned off are over, or for drainTime: the link is set in any case.
 func (h *HW) drain() {
-	deadline := h.cfg.Clock.Now() + drainTime
-	for wait := time.Microsecond; ; wait *= 2 {
-		v := gmac4reg.MACDebug.Load(h.csr)
-		if uint32(v) == mmio.AllOnes || v&(gmac4reg.TPESTS|gmac4reg.RPESTS) == 0 || h.cfg.Clock.Now() >= deadline {
-			return
-		}
-		if h.cfg.Clock.Sleep(context.Background(), wait) != nil {
-			return
-		}
-	}
+	core.Await(context.Background(), h.cfg.Clock, drainTime, time.Microsecond, drainTime,
+		func() uint32 { return uint32(gmac4reg.MACDebug.Load(h.csr)) }, uint32(gmac4reg.TPESTS|gmac4reg.RPESTS))
 }
 
 func speedBits(mbit int) (gmac4reg.Configuration, bool) {
@@ -260,10 +244,7 @@ func (h *HW) Stop(ctx context.Context) error {
 	gmac4reg.MACConfiguration.Update(h.csr, gmac4reg.RE, 0)
 	for i := range h.channels() {
 		c := &h.ch[i]
-		c.mu.Lock()
-		c.enable = 0
-		gmac4reg.DMACHInterruptEnable.Store(c.regs, 0)
-		c.mu.Unlock()
+		c.irq.Set(0)
 		gmac4reg.DMACHTxControl.Update(c.regs, gmac4reg.ST, 0)
 		gmac4reg.DMACHRxControl.Update(c.regs, gmac4reg.SR, 0)
 	}

@@ -16,41 +16,6 @@ import (
 // pair, clause 45 at the slowest MDC of a 1 MHz clock, takes 2 ms.
 const mdioTimeout = 10 * time.Millisecond
 
-// maxMDC is the fastest MDC that IEEE 802.3 clause 22.2.2.13 allows, Hz.
-const maxMDC = 2_500_000
-
-// mdcDividers are the codes of MAC_MDIO_Address.CR with the highest CSR clock
-// that each is for, by the databook. The faster codes 8 to 15 break the limit
-// of IEEE 802.3 and are not used.
-var mdcDividers = [...]struct {
-	maxHz uint64
-	code  uint32
-}{
-	{35_000_000, 2},  // /16
-	{60_000_000, 3},  // /26
-	{100_000_000, 0}, // /42
-	{150_000_000, 1}, // /62
-	{250_000_000, 4}, // /102
-	{300_000_000, 5}, // /124
-	{500_000_000, 6}, // /204
-	{800_000_000, 7}, // /324
-}
-
-// mdcCode returns the code of the divider for a CSR clock of hz. A clock below
-// the table takes the smallest divider: MDC is then slow, and legal.
-func mdcCode(hz uint64) (uint32, error) {
-	if hz == 0 {
-		return 0, fmt.Errorf("the CSR clock is not known, so the MDC divider cannot be chosen: set Config.CSRClock: %w", os.ErrInvalid)
-	}
-	for _, d := range mdcDividers {
-		if hz <= d.maxHz {
-			return d.code, nil
-		}
-	}
-	return 0, fmt.Errorf("no MDC divider keeps a CSR clock of %d Hz below %d Hz: check Config.CSRClock, it may be at most 800 MHz: %w",
-		hz, maxMDC, os.ErrInvalid)
-}
-
 // mdio is the station management agent of the MAC.
 type mdio struct{ h *HW }
 
@@ -131,7 +96,7 @@ func (m mdio) access(o mdioOp) (uint16, error) {
 	if o.addr>>5 != 0 || o.rda>>5 != 0 || o.ra>>16 != 0 {
 		return 0, h.fail(o.name, "", 0, fmt.Errorf("%s does not exist: %w", o.where(), os.ErrInvalid))
 	}
-	cr, err := mdcCode(h.cfg.CSRClock)
+	cr, err := core.MDCCode(h.cfg.CSRClock)
 	if err != nil {
 		return 0, h.fail(o.name, "", 0, err)
 	}
@@ -161,21 +126,13 @@ func (m mdio) access(o mdioOp) (uint16, error) {
 // idle waits until no access runs.
 func (m mdio) idle(o *mdioOp) error {
 	h := m.h
-	deadline := h.cfg.Clock.Now() + mdioTimeout
-	for wait := 20 * time.Microsecond; ; wait = min(2*wait, time.Millisecond) {
-		v := gmac4reg.MACMDIOAddress.Load(h.csr)
-		if v == mmio.AllOnes {
-			return h.fail(o.name, "MAC_MDIO_Address", v, core.ErrGone)
-		}
-		if gmac4reg.MDIOAddress(v)&gmac4reg.MDIOGB == 0 {
-			return nil
-		}
-		if h.cfg.Clock.Now() >= deadline {
-			return h.fail(o.name, "MAC_MDIO_Address", v, fmt.Errorf("%s: GB did not clear within %v: %w",
-				o.where(), mdioTimeout, os.ErrDeadlineExceeded))
-		}
-		if err := h.cfg.Clock.Sleep(context.Background(), wait); err != nil {
-			return h.fail(o.name, "MAC_MDIO_Address", v, err)
-		}
+	v, err := core.Await(context.Background(), h.cfg.Clock, mdioTimeout, 20*time.Microsecond, time.Millisecond,
+		func() uint32 { return gmac4reg.MACMDIOAddress.Load(h.csr) }, uint32(gmac4reg.MDIOGB))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("%s: GB did not clear within %v: %w", o.where(), mdioTimeout, err)
 	}
+	if err != nil {
+		return h.fail(o.name, "MAC_MDIO_Address", v, err)
+	}
+	return nil
 }

@@ -26,11 +26,11 @@ func TestMMCNames(t *testing.T) {
 		got := map[string]uint32{}
 		last := uint32(0)
 		for _, m := range mmcCounters(&c.feat) {
-			if uint32(m.reg) <= last {
-				t.Errorf("%s at %#x stands behind %#x", m.name, m.reg, last)
+			if uint32(m.Reg) <= last {
+				t.Errorf("%s at %#x stands behind %#x", m.Name, m.Reg, last)
 			}
-			last = uint32(m.reg)
-			got[m.name] = last
+			last = uint32(m.Reg)
+			got[m.Name] = last
 		}
 		if len(got) != c.n {
 			t.Errorf("%+v has %d counters, want %d", c.feat, len(got), c.n)
@@ -56,12 +56,12 @@ func TestMMCSums(t *testing.T) {
 	if v := gmac4reg.MMCControl.Load(f); v != gmac4reg.MMCCntRst|gmac4reg.MMCRstOnRd {
 		t.Errorf("MMC_Control %v", v)
 	}
-	for _, c := range h.mmc.have {
-		f.ReadClear(uint32(c.reg), mmio.AllOnes)
+	for _, c := range h.mmc.Counters() {
+		f.ReadClear(uint32(c.Reg), mmio.AllOnes)
 	}
 	count := func(n uint32) {
-		for i, c := range h.mmc.have {
-			f.Set(uint32(c.reg), n+uint32(i))
+		for i, c := range h.mmc.Counters() {
+			f.Set(uint32(c.Reg), n+uint32(i))
 		}
 		h.ReadCounters()
 	}
@@ -87,7 +87,7 @@ func TestMMCSums(t *testing.T) {
 	want(sum)
 
 	// All ones is a count while the device answers.
-	f.Set(uint32(h.mmc.have[0].reg), mmio.AllOnes)
+	f.Set(uint32(h.mmc.Counters()[0].Reg), mmio.AllOnes)
 	h.ReadCounters()
 	first := func(i int) uint64 {
 		if i == 0 {

@@ -12,10 +12,7 @@ func (h *HW) Setup(s core.Setup) error {
 	for i := range h.channels() {
 		c := &h.ch[i]
 		gmac4reg.DMACHControl.Store(c.regs, gmac4reg.PBLx8)
-		c.mu.Lock()
-		c.enable = h.errorInterrupts()
-		gmac4reg.DMACHInterruptEnable.Store(c.regs, c.enable)
-		c.mu.Unlock()
+		c.irq.Set(core.EventFatal)
 	}
 	pbl := uint32(h.cfg.AXI.PBL)
 	if pbl == 0 {
@@ -145,31 +142,13 @@ func (h *HW) setupMAC(s core.Setup) {
 // rxShare and txShare are the bytes of FIFO that a queue has: the hardware
 // takes sizes in units of 256 bytes.
 func (h *HW) rxShare() int {
-	return share(fifo(h.cfg.RxFIFO, h.feat.RxFIFO, h.feat.RxQueues), h.rx, gmac4reg.RQS.Max())
+	return share(core.FIFOSize(h.cfg.RxFIFO, h.feat.RxFIFO, h.feat.RxQueues), h.rx, gmac4reg.RQS.Max())
 }
 func (h *HW) txShare() int { return h.txShareOf(h.tx) }
 
 // txShareOf is the share of each of n queues.
 func (h *HW) txShareOf(n int) int {
-	return share(fifo(h.cfg.TxFIFO, h.feat.TxFIFO, h.feat.TxQueues), n, gmac4reg.TQS.Max())
-}
-
-// unknownFIFO is what each queue that a MAC was built with has in a FIFO of which
-// nobody tells the size: a frame of MTU 1500 has to fit.
-const unknownFIFO = 2048
-
-// fifo is the size of a FIFO by the configuration, the feature register and the
-// number of queues that the MAC was built with.
-func fifo(given, feature, built int) int {
-	switch {
-	case feature == 0 && given == 0:
-		return unknownFIFO * built
-	case feature == 0:
-		return given
-	case given == 0:
-		return feature
-	}
-	return min(given, feature)
+	return share(core.FIFOSize(h.cfg.TxFIFO, h.feat.TxFIFO, h.feat.TxQueues), n, gmac4reg.TQS.Max())
 }
 
 // share is the part of a FIFO that one of its queues has; most is the largest code.
@@ -180,9 +159,6 @@ func share(fifo, queues int, most uint32) int {
 // MaxFrame implements core.Hardware: with store and forward a frame has to fit
 // into its queue, on both sides.
 func (h *HW) MaxFrame() int { return min(h.rxShare(), h.txShare()) }
-
-// errorInterrupts are the interrupts that are enabled from the start.
-func (h *HW) errorInterrupts() gmac4reg.CHInterrupt { return h.summary(gmac4reg.FBEE) }
 
 // summary adds the summary enables that the causes in e need: they moved by
 // one bit in 4.10.

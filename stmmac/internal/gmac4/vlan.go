@@ -79,7 +79,7 @@ func (h *HW) planVLANs(f *core.Filter, use *core.FilterUse) (vlanState, error) {
 		want.tag |= gmac4reg.ETV | gmac4reg.VL.Of(uint32(vids[0]))
 		use.VLANs = 1
 	case perfect:
-		want.vids = assign(h.vlan.vids, vids, vidNone)
+		want.vids = core.Assign(h.vlan.vids, vids, vidNone)
 		use.VLANs = len(vids)
 	case h.feat.VLANHash && !f.InverseVLAN:
 		want.tag |= gmac4reg.ETV | gmac4reg.VTHM

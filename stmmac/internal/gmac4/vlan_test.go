@@ -53,7 +53,10 @@ func TestVLANTrace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, f := newHW(c.cfg, c.feat)
 			f.SelfClearing(uint32(macVLANTag), uint32(gmac4reg.VLANOB), 2)
-			h.filter.fresh = false
+			p, _, _ := h.filter.Plan(&core.Filter{})
+			if err := h.filter.Change(p, true, func() error { return nil }); err != nil {
+				t.Fatal(err)
+			}
 			for _, s := range c.steps {
 				f.ResetLog()
 				if _, err := h.SetFilter(s.f); err != nil {
