@@ -1,0 +1,20 @@
+// Command rig puts code that nobody here wrote on the other side of the driver.
+//
+//	go run ./hwtest/rig setup            fill the cache folder with what the rigs run
+//	go run ./hwtest/rig list             name the rigs and what each needs
+//	go run ./hwtest/rig run qtest        run rigs by name
+//
+// Flags go behind the first word; -h behind it shows them. setup downloads about
+// 40 MB from the mirror of the machine's apt sources, or that of -mirror, into the folder
+// of -cache (by default gostmmac-rig in the user's cache folder), and takes no time when
+// all is there. It needs neither root nor a Debian of a certain release: the programs are
+// unpacked and run by their own dynamic loader. manifest.json in that folder says which
+// versions they are.
+//
+// run prints a line for each test and ends each rig with "N passed, N failed, N skipped".
+// Logs are in the folder logs of the cache folder. The exit status is 1 when a test fails
+// or a rig does not start, 2 on wrong usage.
+//
+// The Go tests below this folder that need QEMU run when GOSTMMAC_RIG_CACHE names the cache
+// folder, and are skipped otherwise.
+package main

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// errTests says that tests failed.
+var errTests = errors.New("tests failed")
+
+// errSkip marks the error of a test that cannot run: what the judge does not model.
+var errSkip = errors.New("skipped")
+
+// report counts tests and prints a line for each, to the user and to a log.
+type report struct {
+	out                     io.Writer
+	log                     *os.File
+	passed, failed, skipped int
+	stopped                 error // why the tests behind it were not run
+}
+
+func newReport(out io.Writer, log string) (*report, error) {
+	f, err := os.Create(log)
+	if err != nil {
+		return nil, fmt.Errorf("make the log: %w", err)
+	}
+	return &report{out: io.MultiWriter(out, f), log: f}, nil
+}
+
+// limit is how long one test may take: a guard against a hang, far above what any needs.
+const limit = time.Minute
+
+// test runs a test, and says whether it passed. Once ctx has ended no test is run; one that
+// ends because of that has failed.
+func (r *report) test(ctx context.Context, name string, f func(ctx context.Context) error) bool {
+	if err := ctx.Err(); err != nil {
+		r.stopped = err
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	begin := time.Now()
+	err := f(ctx)
+	took := time.Since(begin).Round(time.Millisecond)
+	switch {
+	case err == nil:
+		r.passed++
+		fmt.Fprintf(r.out, "ok    %s (%v)\n", name, took)
+	case errors.Is(err, errSkip):
+		r.skipped++
+		fmt.Fprintf(r.out, "skip  %s: %v\n", name, err)
+	default:
+		r.failed++
+		fmt.Fprintf(r.out, "FAIL  %s (%v): %v\n", name, took, err)
+	}
+	return err == nil
+}
+
+// end prints the counts and closes the log.
+func (r *report) end() error {
+	if r.stopped != nil {
+		fmt.Fprintf(r.out, "not all tests were run: %v\n", r.stopped)
+	}
+	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
+	err := r.log.Close()
+	if r.failed > 0 || r.passed == 0 || r.stopped != nil {
+		err = errors.Join(err, errTests)
+	}
+	return err
+}

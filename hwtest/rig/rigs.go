@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+
+	"github.com/gostmmac/gostmmac/hwtest/rig/debian"
+)
+
+// env is what a rig has at hand.
+type env struct {
+	tree *debian.Tree
+	logs string // the folder for logs, which is there
+}
+
+// rig is a judge with what it judges.
+type rig struct {
+	name  string
+	what  string
+	needs string
+	run   func(ctx context.Context, e env, r *report)
+}
+
+// rigs returns all rigs.
+func rigs() []rig {
+	return []rig{
+		{"qtest", "QEMU's npcm_gmac (GMAC 3.x, normal descriptors) on npcm845-evb and npcm750-evb, reached over qtest",
+			"Linux on amd64 or arm64, and what setup brings; no root", qtestRig},
+	}
+}
+
+// find returns a rig by name.
+func find(name string) (rig, bool) {
+	for _, r := range rigs() {
+		if r.name == name {
+			return r, true
+		}
+	}
+	return rig{}, false
+}
