@@ -173,7 +173,7 @@ func (b *board) check(what string, i int, got []byte) error {
 	if bytes.Equal(got, want) {
 		return nil
 	}
-	return fmt.Errorf("%s: frame %d has %d bytes, % x..., want %d, % x...", what, i, len(got), got[:min(24, len(got))], len(want), want[:24])
+	return fmt.Errorf("%s: frame %d has %d bytes, % x, want %d, % x", what, i, len(got), got[:min(24, len(got))], len(want), want[:24])
 }
 
 // transmit sends frames by the driver and compares what comes out.
