@@ -35,9 +35,28 @@ func (r *rig) counts() map[string]uint64 {
 	return m
 }
 
+// plain is a name without what stands for frames, and with the words of GMAC4 for the
+// abbreviations of GMAC 3.x: txframecount_g is Tx_Packet_Count_Good.
 func plain(name string) string {
-	name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
-	return strings.NewReplacer("frame", "packet", "packetscount", "packetcount", "packets", "packet").Replace(name)
+	const octets = "txoctetcnt" // of GMAC 3.x, without the _g that its other counts have
+	words := strings.Split(strings.ToLower(name), "_")
+	for i, w := range words {
+		switch w {
+		case "g", "gd":
+			words[i] = "good"
+		case "gb":
+			words[i] = "goodbad"
+		case "err":
+			words[i] = "error"
+		case "hdrerr":
+			words[i] = "headererror"
+		case "frms":
+			words[i] = ""
+		case octets:
+			words[i] = "txoctetcountgood"
+		}
+	}
+	return strings.NewReplacer("packets", "", "packet", "", "frames", "", "frame", "").Replace(strings.Join(words, ""))
 }
 
 // rises fails unless counters have risen by these numbers; with atLeast they may have

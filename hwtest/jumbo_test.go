@@ -12,10 +12,11 @@ import (
 
 func jumboTests() []test {
 	room := core("room for jumbo frames", func(e *environment) bool { return e.maxMTU > 1500 })
+	large := feature("receive buffers for jumbo frames", func(f *stmmac.Features) bool { return f.Version >= firstOfGMAC4 })
 	several := feature("second transmit queue", func(f *stmmac.Features) bool { return f.TxQueues > 1 && f.TxChannels > 1 })
 	return []test{
 		{"jumbo/sizes", []need{room, can(peer.Jumbo)}, jumboSizes},
-		{"jumbo/large-buffers", []need{room, can(peer.Jumbo)}, jumboLarge},
+		{"jumbo/large-buffers", []need{room, large, can(peer.Jumbo)}, jumboLarge},
 		{"jumbo/queues", []need{room, can(peer.Jumbo), several}, jumboQueues},
 		{"jumbo/longest-refused", []need{room}, jumboRefused},
 	}

@@ -70,6 +70,19 @@ func process() need {
 	}}
 }
 
+// firstOfGMAC4 is the version of the first core with descriptors of GMAC4.
+const firstOfGMAC4 = 0x40
+
+// driven is a feature that the driver uses on a core from GMAC4 on, and not on GMAC 3.x.
+func driven(what string) need {
+	return need{what, func(e *environment) string {
+		if e.features.Version >= firstOfGMAC4 {
+			return ""
+		}
+		return "the driver has no " + what + " of GMAC 3.x yet"
+	}}
+}
+
 func phyNeed() need { return core("PHY", func(e *environment) bool { return e.phy }) }
 
 func mdioNeed() need {

@@ -16,18 +16,20 @@ func vlanTests() []test {
 	perfect := feature("perfect VLAN filter", func(f *stmmac.Features) bool { return f.VLANFilters > 1 })
 	hash := feature("VLAN hash table", func(f *stmmac.Features) bool { return f.VLANHash })
 	double := feature("second VLAN tag", func(f *stmmac.Features) bool { return f.DoubleVLAN })
+	stripping := feature("VLAN tag stripping", func(f *stmmac.Features) bool { return f.Version >= firstOfGMAC4 })
+	filter := driven("VLAN filter")
 	insert := feature("VLAN insertion", func(f *stmmac.Features) bool { return f.AddressInsert })
 	return []test{
-		{"vlan/strip", []need{tags}, vlanStrip},
+		{"vlan/strip", []need{tags, stripping}, vlanStrip},
 		{"vlan/strip-double", []need{tags, double}, vlanStripDouble},
 		{"vlan/insert", []need{tags, insert}, func(r *rig) { vlanInsert(r, true) }},
 		{"vlan/insert-by-driver", []need{tags}, func(r *rig) { vlanInsert(r, false) }},
 		{"vlan/insert-service", []need{tags}, vlanService},
 		{"vlan/insert-double", []need{tags, double}, vlanInsertDouble},
-		{"vlan/filter", []need{tags}, vlanFilter},
+		{"vlan/filter", []need{tags, filter}, vlanFilter},
 		{"vlan/filter-perfect", []need{tags, perfect}, vlanFilterPerfect},
 		{"vlan/filter-hash", []need{tags, hash}, vlanFilterHash},
-		{"vlan/filter-inverse", []need{tags}, vlanInverse},
+		{"vlan/filter-inverse", []need{tags, filter}, vlanInverse},
 	}
 }
 
