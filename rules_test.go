@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"internal/pcapngtest":           {},                       // and only tests import it
 	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/stack"},
 	"hwtest/rig/drive":              {"hwtest/rig/qtest", "pagepool", "stmmac"},
-	"hwtest/rig/stack":              {"hwtest/rig/qtest", "netstack", "stmmac"},
+	"hwtest/rig/stack":              {"hwtest/rig/drive", "hwtest/rig/qtest", "netstack", "stmmac"},
 	"hwtest/rig/debian":             {},
 	"hwtest/rig/qtest":              {"mmio", "golang.org/x/sys/..."},
 	"hwtest/rig/regcheck":           {"barrier", "mmio", "stmmac"},

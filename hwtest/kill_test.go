@@ -103,7 +103,7 @@ func sendForEver(ctx context.Context, device string) (err error) {
 	const enough = 1000
 	for n := uint64(0); ctx.Err() == nil; {
 		f := frame(peer.PeerAddr(), peer.DeviceAddr(), loadSize(n), n)
-		b, err := peer.Chain(m.Pool(), f, 0)
+		b, err := m.Pool().AllocFrame(f, 0)
 		if err == nil {
 			sent := 0
 			if sent, err = m.Tx(0).Send([]*pagepool.Buf{b}); sent == 0 {

@@ -58,7 +58,7 @@ func (l *load) fromDevice(ctx context.Context, seq uint64) {
 	tx := m.Tx(0).Shared()
 	for ; ctx.Err() == nil; time.Sleep(loadPause) {
 		seq++
-		b, err := peer.Chain(m.Pool(), frame(peer.PeerAddr(), peer.DeviceAddr(), loadSize(seq), seq), 0)
+		b, err := m.Pool().AllocFrame(frame(peer.PeerAddr(), peer.DeviceAddr(), loadSize(seq), seq), 0)
 		if errors.Is(err, pagepool.ErrEmpty) {
 			tx.Reap(nil)
 			continue

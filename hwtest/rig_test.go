@@ -275,7 +275,7 @@ func (r *rig) tryEmit(frames ...[]byte) (got [][]byte, err error) {
 	for chunk := range slices.Chunk(frames, r.window) {
 		var bufs []*pagepool.Buf
 		for _, f := range chunk {
-			b, err := peer.Chain(r.mac.Pool(), f, 0)
+			b, err := r.mac.Pool().AllocFrame(f, 0)
 			if err != nil {
 				r.mac.Pool().FreeBatch(bufs)
 				return got, err
@@ -301,7 +301,7 @@ func (r *rig) emit(frames ...[]byte) [][]byte {
 // tryEmitBufs sends buffers and a mark, and returns what the peer gets before it.
 func (r *rig) tryEmitBufs(bufs []*pagepool.Buf) (got [][]byte, err error) {
 	m := mark(peer.PeerAddr(), peer.DeviceAddr(), r.next())
-	b, err := peer.Chain(r.mac.Pool(), m, 0)
+	b, err := r.mac.Pool().AllocFrame(m, 0)
 	if err != nil {
 		r.mac.Pool().FreeBatch(bufs)
 		return nil, err
@@ -371,7 +371,7 @@ func (r *rig) peerRecv() ([]byte, error) {
 // chain is a frame in buffers of at most each bytes, or with 0 of as many as fit.
 func (r *rig) chain(f []byte, each int) *pagepool.Buf {
 	r.Helper()
-	b, err := peer.Chain(r.mac.Pool(), f, each)
+	b, err := r.mac.Pool().AllocFrame(f, each)
 	r.must(err)
 	return b
 }

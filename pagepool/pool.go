@@ -474,20 +474,21 @@ func (p *Pool) settle() error {
 	return errors.Join(errs...)
 }
 
-// AllocFrame returns a frame with a copy of data: as many buffers as that needs, with
-// the headroom of [Pool.Alloc] in each. Its error wraps ErrEmpty when there are not as
-// many, and none is taken then.
-func (p *Pool) AllocFrame(data []byte) (*Buf, error) {
+// AllocFrame returns a frame with a copy of data, in as many buffers as that needs: of
+// at most each bytes, or with 0 of as many as fit behind the headroom of [Pool.Alloc].
+// Its error wraps ErrEmpty when there are not as many, and none is taken then.
+func (p *Pool) AllocFrame(data []byte, each int) (*Buf, error) {
 	var head, tail *Buf
 	for first := true; first || len(data) > 0; first = false {
 		b, err := p.Alloc()
 		if err != nil {
-			if head != nil {
-				p.Free(head)
-			}
+			p.Free(head)
 			return nil, err
 		}
 		n := min(len(data), b.Len()+b.Tailroom())
+		if each > 0 {
+			n = min(n, each)
+		}
 		b.SetData(data[:n])
 		data = data[n:]
 		if head == nil {

@@ -149,7 +149,7 @@ func (m *MAC) tryChecksums(ctx context.Context, tx, rx bool) (txErr, rxErr error
 		fail := func(format string, args ...any) error {
 			return fmt.Errorf("frame %d of %d, of %d bytes, %w", i+1, len(list), len(t.frame), fmt.Errorf(format, args...))
 		}
-		b, err := m.trialBuf(t.frame)
+		b, err := m.Pool().AllocFrame(t.frame, m.hw.Limits().MaxTxBuf)
 		if err != nil {
 			err = fail("found no buffer: %w", err)
 			return err, err
@@ -194,28 +194,6 @@ func (m *MAC) tryChecksums(ctx context.Context, tx, rx bool) (txErr, rxErr error
 		}
 	}
 	return txErr, rxErr
-}
-
-// trialBuf is a frame in as many buffers as it needs.
-func (m *MAC) trialBuf(frame []byte) (*pagepool.Buf, error) {
-	var head, tail *pagepool.Buf
-	for len(frame) > 0 {
-		b, err := m.Pool().Alloc()
-		if err != nil {
-			m.Pool().Free(head)
-			return nil, err
-		}
-		n := min(len(frame), b.Tailroom(), m.hw.Limits().MaxTxBuf)
-		b.SetData(frame[:n])
-		frame = frame[n:]
-		if head == nil {
-			head = b
-		} else {
-			tail.SetNext(b)
-		}
-		tail = b
-	}
-	return head, nil
 }
 
 // loopBack sends a frame and returns what comes back, to whatever receive queue,

@@ -1,8 +1,11 @@
 package vfio
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 	"unsafe"
 
 	"github.com/gostmmac/gostmmac/vfio/internal/uapi"
@@ -80,4 +83,24 @@ func unmapped(call string, want, got uint64) error {
 // smallestPage is the smallest page of a bitmap of sizes, and at least floor.
 func smallestPage(bitmap uint64, floor int) uint64 {
 	return max(bitmap&-bitmap, uint64(floor))
+}
+
+// refused explains why a device does not go into a space. module is that of the kernel
+// which checks that interrupts are isolated.
+func refused(call string, err error, module string) *Error {
+	e := &Error{Call: call, Err: err}
+	switch {
+	case errors.Is(err, syscall.EINVAL):
+		e.Remedy = "the IOMMU refuses the device: dmesg says why; the firmware may want memory of its own mapped for it (a reserved region of type direct), or it does not snoop caches"
+	case errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.EADDRINUSE):
+		e.Remedy = "memory of the domain is mapped where this device has reserved addresses: open the device first"
+	case errors.Is(err, fs.ErrPermission):
+		e.Remedy = unsafeInterrupts(module)
+	}
+	return e
+}
+
+// unsafeInterrupts is what to do where the platform does not isolate interrupts.
+func unsafeInterrupts(module string) string {
+	return "the platform does not isolate interrupts: turn on interrupt remapping, or accept the danger with modprobe " + module + " allow_unsafe_interrupts=1"
 }

@@ -13,7 +13,10 @@ import (
 	"github.com/gostmmac/gostmmac/vfio/internal/uapi"
 )
 
-const containerNode = "dev/vfio/vfio"
+const (
+	containerNode = "dev/vfio/vfio"
+	type1Module   = "vfio_iommu_type1"
+)
 
 // container is a container and the IOMMU groups in it: a space of IOMMU type 1, or
 // of none.
@@ -92,7 +95,7 @@ func (c *container) attach(i *Info, token *VFToken) (int, error) {
 	}
 	fd, err := c.k.Ioctl(g.fd, uapi.GroupGetDeviceFD, append([]byte(name), 0))
 	if err != nil {
-		e := failed("VFIO_GROUP_GET_DEVICE_FD", err, "")
+		e := &Error{Call: "VFIO_GROUP_GET_DEVICE_FD", Err: err}
 		switch {
 		case token == nil && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) && i.VF):
 			e.Remedy = "a virtual function of a PF that VFIO has needs the token of its PF (WithVFToken)"
@@ -131,7 +134,7 @@ func (c *container) adopt(fd int, i *Info) error {
 		var arg [4]byte
 		binary.NativeEndian.PutUint32(arg[:], uint32(c.fd))
 		if _, err := c.k.Ioctl(fd, uapi.GroupSetContainer, arg[:]); err != nil {
-			return joinError(err)
+			return refused("VFIO_GROUP_SET_CONTAINER", err, type1Module)
 		}
 	}
 	if c.iommu != 0 {
@@ -150,34 +153,17 @@ func (c *container) adopt(fd int, i *Info) error {
 			err = nil // the parent that put the group in has set it
 		}
 		if err != nil {
-			return &Error{Call: "VFIO_SET_IOMMU", Err: err, Remedy: setIOMMURemedy(err)}
+			e := &Error{Call: "VFIO_SET_IOMMU", Err: err}
+			if errors.Is(err, fs.ErrPermission) {
+				e.Remedy = unsafeInterrupts(type1Module)
+			}
+			return e
 		}
 		c.iommu = t
 		return nil
 	}
 	return &Error{Call: "VFIO_CHECK_EXTENSION", Err: fmt.Errorf("the kernel has no IOMMU of type 1: %w", errors.ErrUnsupported),
 		Remedy: "modprobe vfio_iommu_type1; riscv64 and loong64 have none, and need iommufd"}
-}
-
-func setIOMMURemedy(err error) string {
-	if errors.Is(err, fs.ErrPermission) {
-		return "the platform does not isolate interrupts: turn on interrupt remapping, or accept the danger with modprobe vfio_iommu_type1 allow_unsafe_interrupts=1"
-	}
-	return ""
-}
-
-// joinError explains why a group does not go into a container.
-func joinError(err error) error {
-	e := &Error{Call: "VFIO_GROUP_SET_CONTAINER", Err: err}
-	switch {
-	case errors.Is(err, syscall.EINVAL):
-		e.Remedy = "the IOMMU refuses the device: dmesg says why; the firmware may want memory of its own mapped for it (a reserved region of type direct), or it does not snoop caches"
-	case errors.Is(err, syscall.EBUSY):
-		e.Remedy = "memory of the domain is mapped where this device has reserved addresses: open the device first"
-	case errors.Is(err, fs.ErrPermission):
-		e.Remedy = "the platform does not isolate interrupts: turn on interrupt remapping, or accept the danger with modprobe vfio_iommu_type1 allow_unsafe_interrupts=1"
-	}
-	return e
 }
 
 // notViable names the devices that keep a group from being used.

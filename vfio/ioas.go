@@ -3,7 +3,6 @@ package vfio
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"runtime"
@@ -74,16 +73,7 @@ func (s *ioas) adopt(fd int, token *VFToken) error {
 	arg := uapi.AttachPT{PTID: s.id}
 	arg.Argsz = uint32(unsafe.Offsetof(arg.PASID)) // the length before there was a PASID, which all kernels take
 	if _, err := s.k.Ioctl(fd, uapi.DeviceAttachPT, uapi.Bytes(&arg)); err != nil {
-		e := &Error{Call: "VFIO_DEVICE_ATTACH_IOMMUFD_PT", Err: err}
-		switch {
-		case errors.Is(err, syscall.EINVAL):
-			e.Remedy = "the IOMMU refuses the device: dmesg says why; the firmware may want memory of its own mapped for it (a reserved region of type direct), or it does not snoop caches"
-		case errors.Is(err, syscall.EADDRINUSE):
-			e.Remedy = "memory of the domain is mapped where this device has reserved addresses: open the device first"
-		case errors.Is(err, fs.ErrPermission):
-			e.Remedy = "the platform does not isolate interrupts: turn on interrupt remapping, or accept the danger with allow_unsafe_interrupts=1 of module iommufd"
-		}
-		return e
+		return refused("VFIO_DEVICE_ATTACH_IOMMUFD_PT", err, "iommufd")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (d *Device) reset(ctx context.Context) error {
 		return err
 	}
 	if d.flags&uapi.DeviceFlagReset == 0 {
-		e := failed("VFIO_DEVICE_RESET", fmt.Errorf("the kernel has no reset for the device: %w", errors.ErrUnsupported), "")
+		e := &Error{Call: "VFIO_DEVICE_RESET", Err: fmt.Errorf("the kernel has no reset for the device: %w", errors.ErrUnsupported)}
 		if d.info.Bus == PCI {
 			e.Remedy = "a hot reset takes all functions of the bus (HotReset)"
 		}

@@ -180,7 +180,7 @@ func (t *loopTest) send(q int) error {
 	// What stands there does not count.
 	copy(f[ipAt+10:], []byte{0xde, 0xad})
 	copy(f[udpAt+6:], []byte{0xbe, 0xef})
-	b, err := t.d.mac.Pool().AllocFrame(f)
+	b, err := t.d.mac.Pool().AllocFrame(f, 0)
 	if err != nil {
 		return err
 	}

@@ -197,7 +197,7 @@ func TestCompare(t *testing.T) {
 		lt := &loopTest{d: d, frame: make([]byte, 1514), each: 1455, res: loopResult{Frames: 5}}
 		give := func(frame []byte, f pagepool.Flags) {
 			t.Helper()
-			b, err := d.mac.Pool().AllocFrame(frame)
+			b, err := d.mac.Pool().AllocFrame(frame, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

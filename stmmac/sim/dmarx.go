@@ -516,6 +516,13 @@ func (c *rxChan) fill(addr uint64, first bool, f *rxFrame) bool {
 	if n <= 0 {
 		return true
 	}
+	return c.store(addr, n, f)
+}
+
+// store writes the next n bytes of the frame to addr. It reports false after a bus
+// error.
+func (c *rxChan) store(addr uint64, n int, f *rxFrame) bool {
+	m := c.m
 	c.buffer = addr
 	if m.faults.WholeBusWords {
 		return c.fillWords(addr, n, f)

@@ -175,22 +175,7 @@ func (g *gmac) fill(at uint32, size int, first bool, f *rxFrame) bool {
 	if n <= 0 {
 		return true
 	}
-	addr := uint64(at)
-	c.buffer = addr
-	if m.faults.WholeBusWords {
-		return c.fillWords(addr, n, f)
-	}
-	if m.faults.BusError == nil {
-		if w := m.window(addr, n); w != nil {
-			f.copyTo(w)
-			f.off += n
-			f.fill += n
-			return true
-		}
-	}
-	m.scratch = grow(m.scratch, n)
-	f.copyTo(m.scratch)
-	return c.fillSlow(addr, m.scratch, n, f)
+	return c.store(uint64(at), n, f)
 }
 
 // close writes the current descriptor back. done says that the frame ends with it: it is

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/qtest"
@@ -72,14 +73,19 @@ func few(run func(context.Context, *board) error) func(context.Context, *board) 
 	}
 }
 
+// Options are how the MAC of a board is opened.
+func Options(name string) []stmmac.Option {
+	return []stmmac.Option{
+		stmmac.WithGeneration(stmmac.GMAC), stmmac.WithCSRClock(csrClock), stmmac.WithName(name),
+		// The feature register tells of 2 KiB at least, and the model has no FIFO.
+		stmmac.WithConfig(func(c *stmmac.Config) { c.RxFIFO, c.TxFIFO = 16384, 16384 }),
+	}
+}
+
 func with(ctx context.Context, m *qtest.Machine, slots int, run func(context.Context, *board) error, opts ...stmmac.Option) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // a guard against a hang
 	defer cancel()
-	opts = append([]stmmac.Option{
-		stmmac.WithGeneration(stmmac.GMAC), stmmac.WithCSRClock(csrClock), stmmac.WithName("qtest"), stmmac.WithRings(slots, slots),
-		// The feature register tells of 2 KiB at least, and the model has no FIFO.
-		stmmac.WithConfig(func(c *stmmac.Config) { c.RxFIFO, c.TxFIFO = 16384, 16384 }),
-	}, opts...)
+	opts = slices.Concat(Options("qtest"), []stmmac.Option{stmmac.WithRings(slots, slots)}, opts)
 	b := &board{wire: m.Wire(), n: frames, slots: slots}
 	b.open = func(ctx context.Context) (*stmmac.MAC, error) { return stmmac.Open(ctx, m.Device(), opts...) }
 	if b.mac, err = b.open(ctx); err != nil {
@@ -181,7 +187,7 @@ func transmit(ctx context.Context, b *board) error {
 	for i := 0; i < b.n; {
 		var batch []*pagepool.Buf
 		for k := range min(window, b.n-i) {
-			f, err := b.mac.Pool().AllocFrame(b.frame(i + k))
+			f, err := b.mac.Pool().AllocFrame(b.frame(i+k), 0)
 			if err != nil {
 				return err
 			}

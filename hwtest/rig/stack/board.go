@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 
+	"github.com/gostmmac/gostmmac/hwtest/rig/drive"
 	"github.com/gostmmac/gostmmac/hwtest/rig/qtest"
 	"github.com/gostmmac/gostmmac/netstack"
 	"github.com/gostmmac/gostmmac/stmmac"
@@ -19,9 +20,7 @@ type board struct {
 // up brings a stack up on a board. Its address is addr, in a network of 24 bits.
 func up(ctx context.Context, m *qtest.Machine, addr netip.Addr) (_ *board, err error) {
 	b := new(board)
-	b.mac, err = stmmac.Open(ctx, m.Device(), stmmac.WithGeneration(stmmac.GMAC), stmmac.WithCSRClock(125_000_000),
-		stmmac.WithName("qtest "+addr.String()), stmmac.WithAllMulticast(),
-		stmmac.WithConfig(func(c *stmmac.Config) { c.RxFIFO, c.TxFIFO = 16384, 16384 }))
+	b.mac, err = stmmac.Open(ctx, m.Device(), append(drive.Options("qtest "+addr.String()), stmmac.WithAllMulticast())...)
 	if err != nil {
 		return nil, err
 	}

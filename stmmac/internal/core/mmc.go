@@ -25,6 +25,30 @@ type MMCCounter struct {
 	Sum  uint64
 }
 
+// MMCBlock is the counters from one register to another that a device has if it has
+// something else.
+type MMCBlock struct {
+	First, Last uint32
+	Has         func(f *Features) bool
+}
+
+// MMCCounters are the counters that a device has of blocks, with the names of the
+// register map; registers without one are no counters.
+func MMCCounters(f *Features, blocks []MMCBlock, name func(off uint32) string) []MMCCounter {
+	var out []MMCCounter
+	for _, b := range blocks {
+		if !f.MMC || !b.Has(f) {
+			continue
+		}
+		for off := b.First; off <= b.Last; off += 4 {
+			if n := name(off); n != "" {
+				out = append(out, MMCCounter{Reg: mmio.Reg[uint32](off), Name: n})
+			}
+		}
+	}
+	return out
+}
+
 // Start programs the block with set, while nobody reads. The counters are those of
 // list from the first call on; their sums stay: they are those since the MAC was
 // opened, whatever was reset.

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"errors"
+	"fmt"
 	"math/bits"
 	"strings"
 	"time"
@@ -144,4 +146,38 @@ type PHY struct {
 	// AutonegTimeout is after how long a negotiation that does not complete is
 	// given as the reason why the link is down; 0: 5 s. It goes on after that.
 	AutonegTimeout time.Duration
+}
+
+// LinkModes are the modes of a MAC with these features, which with GMII has those of
+// gmii. A device whose features name neither MII nor GMII is not believed.
+func (f *Features) LinkModes(gmii LinkModes) LinkModes {
+	const mii = Mode10Half | Mode10Full | Mode100Half | Mode100Full
+	var m LinkModes
+	if f.MII {
+		m |= mii
+	}
+	if f.GMII {
+		m |= gmii
+	}
+	if m == 0 {
+		m = mii | gmii
+	}
+	if !f.HalfDuplex {
+		m &^= HalfDuplexModes
+	}
+	return m
+}
+
+// CheckLink refuses a link that a MAC with these features cannot have; speed says
+// whether it has its speed.
+func (f *Features) CheckLink(l Link, speed bool) error {
+	switch {
+	case !l.Up:
+		return nil
+	case !speed:
+		return fmt.Errorf("%d Mbit/s: %w", l.Speed, errors.ErrUnsupported)
+	case !l.FullDuplex && (l.Speed > 100 || !f.HalfDuplex):
+		return fmt.Errorf("half duplex at %d Mbit/s: %w", l.Speed, errors.ErrUnsupported)
+	}
+	return nil
 }

@@ -160,11 +160,8 @@ func (h *HW) Stop(ctx context.Context) error {
 // them.
 func (h *HW) SetLink(l core.Link) error {
 	speed, ok := speedBits(l.Speed)
-	if l.Up && !ok {
-		return h.fail("set link", "", 0, fmt.Errorf("%d Mbit/s: %w", l.Speed, errors.ErrUnsupported))
-	}
-	if l.Up && !l.FullDuplex && (l.Speed > 100 || !h.feat.HalfDuplex) {
-		return h.fail("set link", "", 0, fmt.Errorf("half duplex at %d Mbit/s: %w", l.Speed, errors.ErrUnsupported))
+	if err := h.feat.CheckLink(l, ok); err != nil {
+		return h.fail("set link", "", 0, err)
 	}
 	v := gmacreg.MACConfiguration.Load(h.csr)
 	if uint32(v) == mmio.AllOnes {
@@ -217,25 +214,8 @@ func (h *HW) drain() {
 		func() uint32 { return uint32(gmacreg.DebugReg.Load(h.csr)) }, uint32(gmacreg.TPESTS|gmacreg.RPESTS))
 }
 
-// LinkModes implements core.Hardware: what SetLink takes. A device whose
-// features name neither MII nor GMII is not believed.
-func (h *HW) LinkModes() core.LinkModes {
-	const mii = core.Mode10Half | core.Mode10Full | core.Mode100Half | core.Mode100Full
-	var m core.LinkModes
-	if h.feat.MII {
-		m |= mii
-	}
-	if h.feat.GMII {
-		m |= core.Mode1000Full
-	}
-	if m == 0 {
-		m = mii | core.Mode1000Full
-	}
-	if !h.feat.HalfDuplex {
-		m &^= core.HalfDuplexModes
-	}
-	return m
-}
+// LinkModes implements core.Hardware: what SetLink takes.
+func (h *HW) LinkModes() core.LinkModes { return h.feat.LinkModes(core.Mode1000Full) }
 
 // SetLoopback implements core.Hardware.
 func (h *HW) SetLoopback(on bool) { h.loop = on }

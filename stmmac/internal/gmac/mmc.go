@@ -3,44 +3,28 @@ package gmac
 import (
 	"iter"
 
-	"github.com/gostmmac/gostmmac/mmio"
 	"github.com/gostmmac/gostmmac/stmmac/internal/core"
 	"github.com/gostmmac/gostmmac/stmmac/internal/regs/gmacreg"
 )
 
 // mmcBlocks are the counters by what a device must have for them.
-var mmcBlocks = []struct {
-	first, last uint32
-	has         func(f *core.Features) bool
-}{
-	{gmacreg.MMCTxFirst, gmacreg.TxUnderflowError, always},
-	{gmacreg.TxSingleColG, gmacreg.TxExessCol, halfDuplex},
-	{gmacreg.TxCarrierError, gmacreg.TxFrameCountG, always},
-	{gmacreg.TxExcessDef, gmacreg.TxExcessDef, halfDuplex},
-	{gmacreg.TxPauseFrames, gmacreg.MMCTxLast, always},
-	{gmacreg.MMCRxFirst, gmacreg.MMCRxLast, always},
-	{gmacreg.MMCIPCFirst, gmacreg.MMCIPCLast, checksums},
+var mmcBlocks = []core.MMCBlock{
+	{First: gmacreg.MMCTxFirst, Last: gmacreg.TxUnderflowError, Has: always},
+	{First: gmacreg.TxSingleColG, Last: gmacreg.TxExessCol, Has: halfDuplex},
+	{First: gmacreg.TxCarrierError, Last: gmacreg.TxFrameCountG, Has: always},
+	{First: gmacreg.TxExcessDef, Last: gmacreg.TxExcessDef, Has: halfDuplex},
+	{First: gmacreg.TxPauseFrames, Last: gmacreg.MMCTxLast, Has: always},
+	{First: gmacreg.MMCRxFirst, Last: gmacreg.MMCRxLast, Has: always},
+	{First: gmacreg.MMCIPCFirst, Last: gmacreg.MMCIPCLast, Has: checksums},
 }
 
 func always(*core.Features) bool       { return true }
 func halfDuplex(f *core.Features) bool { return f.HalfDuplex }
 func checksums(f *core.Features) bool  { return f.RxChecksum }
 
-// mmcCounters are the counters of a device. Their names are those of the
-// register map.
+// mmcCounters are the counters of a device.
 func mmcCounters(f *core.Features) []core.MMCCounter {
-	var out []core.MMCCounter
-	for _, b := range mmcBlocks {
-		if !f.MMC || !b.has(f) {
-			continue
-		}
-		for off := b.first; off <= b.last; off += 4 {
-			if name := gmacreg.Map.Name(off); name != "" {
-				out = append(out, core.MMCCounter{Reg: mmio.Reg[uint32](off), Name: name})
-			}
-		}
-	}
-	return out
+	return core.MMCCounters(f, mmcBlocks, gmacreg.Map.Name)
 }
 
 // setupMMC masks the interrupts of all counters, which none is after a reset, and

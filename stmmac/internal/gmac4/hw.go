@@ -167,11 +167,8 @@ func (h *HW) TxDescs(ch int, m core.RingMemory) core.TxDescs {
 // them.
 func (h *HW) SetLink(l core.Link) error {
 	speed, ok := speedBits(l.Speed)
-	if l.Up && !ok {
-		return h.fail("set link", "", 0, fmt.Errorf("%d Mbit/s: %w", l.Speed, errors.ErrUnsupported))
-	}
-	if l.Up && !l.FullDuplex && (l.Speed > 100 || !h.feat.HalfDuplex) {
-		return h.fail("set link", "", 0, fmt.Errorf("half duplex at %d Mbit/s: %w", l.Speed, errors.ErrUnsupported))
+	if err := h.feat.CheckLink(l, ok); err != nil {
+		return h.fail("set link", "", 0, err)
 	}
 	v := gmac4reg.MACConfiguration.Load(h.csr)
 	if uint32(v) == mmio.AllOnes {

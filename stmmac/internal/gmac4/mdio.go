@@ -22,27 +22,9 @@ type mdio struct{ h *HW }
 // MDIO implements core.Hardware.
 func (h *HW) MDIO() core.MDIOBus { return mdio{h} }
 
-// LinkModes implements core.Hardware: what SetLink takes. A device whose
-// features name neither MII nor GMII is not believed.
+// LinkModes implements core.Hardware: what SetLink takes.
 func (h *HW) LinkModes() core.LinkModes {
-	const (
-		mii  = core.Mode10Half | core.Mode10Full | core.Mode100Half | core.Mode100Full
-		gmii = core.Mode1000Full | core.Mode2500Full
-	)
-	var m core.LinkModes
-	if h.feat.MII {
-		m |= mii
-	}
-	if h.feat.GMII {
-		m |= gmii
-	}
-	if m == 0 {
-		m = mii | gmii
-	}
-	if !h.feat.HalfDuplex {
-		m &^= core.HalfDuplexModes
-	}
-	return m
+	return h.feat.LinkModes(core.Mode1000Full | core.Mode2500Full)
 }
 
 // Read implements core.MDIOBus.

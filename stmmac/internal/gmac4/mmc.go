@@ -9,41 +9,26 @@ import (
 )
 
 // mmcBlocks are the counters by what a device must have for them.
-var mmcBlocks = []struct {
-	first, last uint32
-	has         func(f *core.Features) bool
-}{
-	{gmac4reg.MMCTxFirst, gmac4reg.TxUnderflowErrorPackets, always},
-	{gmac4reg.TxSingleCollisionGoodPackets, gmac4reg.TxExcessiveCollisionPackets, halfDuplex},
-	{gmac4reg.TxCarrierErrorPackets, gmac4reg.TxPacketCountGood, always},
-	{gmac4reg.TxExcessiveDeferralError, gmac4reg.TxExcessiveDeferralError, halfDuplex},
-	{gmac4reg.TxPausePackets, gmac4reg.MMCTxLast, always},
-	{gmac4reg.MMCRxFirst, gmac4reg.MMCRxLast, always},
-	{gmac4reg.TxLPIUSEC, gmac4reg.RxLPITran, func(f *core.Features) bool { return f.EEE }},
-	{gmac4reg.RxIPv4GoodPackets, gmac4reg.RxICMPErrorPackets + gmac4reg.IPCOctets, func(f *core.Features) bool { return f.RxChecksum }},
-	{gmac4reg.TxFPEFragment, gmac4reg.TxHoldReq, preemption},
-	{gmac4reg.RxPacketAssemblyErr, gmac4reg.RxFPEFragment, preemption},
+var mmcBlocks = []core.MMCBlock{
+	{First: gmac4reg.MMCTxFirst, Last: gmac4reg.TxUnderflowErrorPackets, Has: always},
+	{First: gmac4reg.TxSingleCollisionGoodPackets, Last: gmac4reg.TxExcessiveCollisionPackets, Has: halfDuplex},
+	{First: gmac4reg.TxCarrierErrorPackets, Last: gmac4reg.TxPacketCountGood, Has: always},
+	{First: gmac4reg.TxExcessiveDeferralError, Last: gmac4reg.TxExcessiveDeferralError, Has: halfDuplex},
+	{First: gmac4reg.TxPausePackets, Last: gmac4reg.MMCTxLast, Has: always},
+	{First: gmac4reg.MMCRxFirst, Last: gmac4reg.MMCRxLast, Has: always},
+	{First: gmac4reg.TxLPIUSEC, Last: gmac4reg.RxLPITran, Has: func(f *core.Features) bool { return f.EEE }},
+	{First: gmac4reg.RxIPv4GoodPackets, Last: gmac4reg.RxICMPErrorPackets + gmac4reg.IPCOctets, Has: func(f *core.Features) bool { return f.RxChecksum }},
+	{First: gmac4reg.TxFPEFragment, Last: gmac4reg.TxHoldReq, Has: preemption},
+	{First: gmac4reg.RxPacketAssemblyErr, Last: gmac4reg.RxFPEFragment, Has: preemption},
 }
 
 func always(*core.Features) bool       { return true }
 func halfDuplex(f *core.Features) bool { return f.HalfDuplex }
 func preemption(f *core.Features) bool { return f.FramePreemption }
 
-// mmcCounters are the counters of a device. Their names are those of the
-// register map.
+// mmcCounters are the counters of a device.
 func mmcCounters(f *core.Features) []core.MMCCounter {
-	var out []core.MMCCounter
-	for _, b := range mmcBlocks {
-		if !f.MMC || !b.has(f) {
-			continue
-		}
-		for off := b.first; off <= b.last; off += 4 {
-			if name := gmac4reg.Map.Name(off); name != "" {
-				out = append(out, core.MMCCounter{Reg: mmio.Reg[uint32](off), Name: name})
-			}
-		}
-	}
-	return out
+	return core.MMCCounters(f, mmcBlocks, gmac4reg.Map.Name)
 }
 
 // setupMMC masks the interrupts of all counters and starts them from 0. The
