@@ -50,13 +50,14 @@ var allowed = map[string][]string{
 	"stmmac/bus":                    {"stmmac", "stmmac/sim", "stmmac/glue", "vfio"},
 	"netstack":                      {"stmmac", "pagepool", "github.com/rs/zerolog", "gvisor.dev/gvisor/..."},
 	"hwtest":                        {}, // what is imported has the build tag
-	"hwtest/peer":                   {"stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "golang.org/x/sys/..."},
+	"hwtest/peer":                   {"hwtest/rig/qtest", "stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "golang.org/x/sys/..."},
 	"hwtest/remote":                 {"hwtest/peer", "stmmac/bus"},
 	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
 	"internal/pcapngtest":           {},                       // and only tests import it
 	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/stack"},
-	"hwtest/rig/drive":              {"hwtest/rig/qtest", "pagepool", "stmmac"},
-	"hwtest/rig/stack":              {"hwtest/rig/drive", "hwtest/rig/qtest", "netstack", "stmmac"},
+	"hwtest/rig/scheme":             {"hwtest/rig/debian", "hwtest/rig/qtest", "stmmac", "stmmac/bus"},
+	"hwtest/rig/drive":              {"hwtest/rig/scheme", "hwtest/rig/qtest", "pagepool", "stmmac"},
+	"hwtest/rig/stack":              {"hwtest/rig/scheme", "hwtest/rig/qtest", "netstack", "stmmac"},
 	"hwtest/rig/debian":             {},
 	"hwtest/rig/qtest":              {"mmio", "golang.org/x/sys/..."},
 	"hwtest/rig/regcheck":           {"barrier", "mmio", "stmmac"},

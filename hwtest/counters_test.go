@@ -14,13 +14,13 @@ import (
 func counterTests() []test {
 	return []test{
 		{"counters/queues", nil, countQueues},
-		{"counters/send", []need{mmcNeed()}, countSend},
-		{"counters/receive", []need{mmcNeed()}, countReceive},
-		{"counters/sizes", []need{mmcNeed()}, countSizes},
-		{"counters/checksums", []need{mmcNeed(), feature("receive checksum engine", func(f *stmmac.Features) bool { return f.RxChecksum })}, countChecksums},
-		{"counters/reopened", []need{mmcNeed()}, countReopened},
-		{"pause/received", []need{mmcNeed(), can(peer.Pause)}, pauseReceived},
-		{"pause/holds", []need{can(peer.Pause)}, pauseHolds},
+		{"counters/send", []need{mmcNeed(), modelled(counters)}, countSend},
+		{"counters/receive", []need{mmcNeed(), modelled(counters)}, countReceive},
+		{"counters/sizes", []need{mmcNeed(), modelled(counters)}, countSizes},
+		{"counters/checksums", []need{mmcNeed(), rxChecksumNeed(), modelled(counters)}, countChecksums},
+		{"counters/reopened", []need{mmcNeed(), modelled(counters)}, countReopened},
+		{"pause/received", []need{mmcNeed(), can(peer.Pause), modelled(pauseFrames)}, pauseReceived},
+		{"pause/holds", []need{can(peer.Pause), modelled(pauseFrames)}, pauseHolds},
 		{"pause/modes", []need{can(peer.Separate)}, pauseModes},
 	}
 }

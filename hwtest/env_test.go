@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gostmmac/gostmmac/hwtest/peer"
+	"github.com/gostmmac/gostmmac/hwtest/rig/scheme"
 	"github.com/gostmmac/gostmmac/stmmac"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
 	"github.com/gostmmac/gostmmac/vfio"
@@ -38,6 +39,7 @@ type environment struct {
 // driver itself, so that closing it in between does not give it back.
 func newEnvironment(ctx context.Context, f *flags) (*environment, error) {
 	e := &environment{flags: f, ctx: ctx, opener: bus.NewOpener(), address: f.device}
+	scheme.Add(e.opener)
 	e.opener.Warn = func(a bus.Address, text string) { fmt.Fprintf(os.Stderr, "hwtest: warning: %v: %s\n", a, text) }
 	a, err := bus.Parse(f.device)
 	if err != nil {
@@ -98,6 +100,9 @@ func (e *environment) options(opts ...stmmac.Option) []stmmac.Option {
 			if c.PHY != nil {
 				c.PHY.PollInterval = phyPoll
 			}
+			if e.lacks(loopback) {
+				c.SelfTest = false // it would find no engine for checksums
+			}
 		}))
 	return slices.Concat(all, e.peer.Options(), opts)
 }
@@ -119,6 +124,11 @@ func (e *environment) look() error {
 		return m.Close()
 	}
 	return nil
+}
+
+// isProcess says that the device is a process that ends with this one, or a part of it.
+func (e *environment) isProcess() bool {
+	return e.isSim() || e.handle.Address.Scheme == scheme.Qtest
 }
 
 // isSim says that there is a model instead of a device.

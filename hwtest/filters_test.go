@@ -15,20 +15,21 @@ func filterTests() []test {
 	hash := feature("hash table", func(f *stmmac.Features) bool { return f.HashBins > 0 })
 	perfect := feature("second perfect filter", func(f *stmmac.Features) bool { return f.PerfectFilters > 0 })
 	two := feature("third perfect filter", func(f *stmmac.Features) bool { return f.PerfectFilters > 1 })
+	filter := modelled(addressFilter)
 	return []test{
-		{"filter/own", nil, filterOwn},
-		{"filter/broadcast", nil, filterBroadcast},
-		{"filter/perfect-unicast", []need{perfect}, filterUnicast},
-		{"filter/perfect-multicast", []need{perfect}, filterMulticast},
-		{"filter/hash-multicast", []need{hash}, filterHashMulticast},
-		{"filter/hash-unicast", []need{hash}, filterHashUnicast},
-		{"filter/promiscuous", nil, filterPromiscuous},
-		{"filter/all-multicast", nil, filterAllMulticast},
-		{"filter/inverse-destination", []need{two}, filterInverse},
-		{"filter/source", []need{perfect}, filterSource},
-		{"filter/inverse-source", []need{perfect}, filterNotSource},
-		{"filter/refused", nil, filterRefused},
-		{"filter/change-under-load", []need{perfect}, filterLoad},
+		{"filter/own", []need{filter}, filterOwn},
+		{"filter/broadcast", []need{filter}, filterBroadcast},
+		{"filter/perfect-unicast", []need{perfect, filter}, filterUnicast},
+		{"filter/perfect-multicast", []need{perfect, filter}, filterMulticast},
+		{"filter/hash-multicast", []need{hash, filter}, filterHashMulticast},
+		{"filter/hash-unicast", []need{hash, filter}, filterHashUnicast},
+		{"filter/promiscuous", []need{filter}, filterPromiscuous},
+		{"filter/all-multicast", []need{filter}, filterAllMulticast},
+		{"filter/inverse-destination", []need{two, filter}, filterInverse},
+		{"filter/source", []need{perfect, filter}, filterSource},
+		{"filter/inverse-source", []need{perfect, filter}, filterNotSource},
+		{"filter/refused", []need{filter}, filterRefused},
+		{"filter/change-under-load", []need{perfect, filter}, filterLoad},
 	}
 }
 

@@ -83,14 +83,6 @@ func tagged(f []byte, tpid, tci uint16) []byte {
 	return slices.Concat(f[:12], t, f[12:])
 }
 
-// padded is a frame as the wire has it.
-func padded(f []byte) []byte {
-	if len(f) >= shortest {
-		return f
-	}
-	return append(slices.Clone(f), make([]byte, shortest-len(f))...)
-}
-
 // compare says how the frames that came differ from those that were sent.
 func compare(got, want [][]byte) error {
 	for i := range min(len(got), len(want)) {

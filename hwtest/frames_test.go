@@ -18,7 +18,7 @@ import (
 func frameTests() []test {
 	return []test{
 		{"frames/sizes", nil, frameSizes},
-		{"frames/short", nil, framesShort},
+		{"frames/short", []need{modelled(padding)}, framesShort},
 		{"frames/tagged-sizes", []need{can(peer.Tags)}, framesTagged},
 		{"frames/burst", nil, framesBurst},
 		{"frames/multi-buffer-send", nil, framesGather},
@@ -43,11 +43,11 @@ func framesShort(r *rig) {
 	r.open()
 	for _, n := range r.sample(24, shortest-1, 7) {
 		f := frame(peer.PeerAddr(), peer.DeviceAddr(), n, r.next())
-		r.same(fmt.Sprint(n, " bytes"), r.emit(f), [][]byte{padded(f)})
+		r.same(fmt.Sprint(n, " bytes"), r.emit(f), [][]byte{peer.Padded(f)})
 	}
 	// What has no payload at all.
 	f := frame(peer.PeerAddr(), peer.DeviceAddr(), 24, r.next())[:headerLen]
-	r.same("a header", r.emit(f), [][]byte{padded(f)})
+	r.same("a header", r.emit(f), [][]byte{peer.Padded(f)})
 }
 
 // framesTagged sends frames with one and two tags in their bytes.

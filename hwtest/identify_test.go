@@ -14,7 +14,7 @@ func identifyTests() []test {
 	return []test{
 		{"identify/features", nil, identifyFeatures},
 		{"identify/registers", nil, identifyRegisters},
-		{"identify/address", nil, identifyAddress},
+		{"identify/address", []need{modelled(addressFilter)}, identifyAddress},
 		{"reset/soft", nil, softReset},
 		{"reset/device", nil, deviceReset},
 	}

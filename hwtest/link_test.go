@@ -22,7 +22,7 @@ func linkTests() []test {
 			feature("half duplex", func(f *stmmac.Features) bool { return f.HalfDuplex })), linkHalf},
 		{"link/down-up", []need{phyNeed(), can(peer.Separate), can(peer.Cable)}, linkDownUp},
 		{"link/down-while-sending", []need{phyNeed(), can(peer.Separate), can(peer.Cable)}, linkDownSending},
-		{"link/loopback", nil, linkLoopback},
+		{"link/loopback", []need{modelled(loopback)}, linkLoopback},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gostmmac/gostmmac/hwtest/peer"
+	"github.com/gostmmac/gostmmac/hwtest/rig/scheme"
 	"github.com/gostmmac/gostmmac/stmmac"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
 )
@@ -63,7 +64,7 @@ func can(a peer.Ability) need {
 // cannot reach memory that it has left.
 func process() need {
 	return need{"a process to kill", func(e *environment) string {
-		if e.isSim() || !e.protected() {
+		if e.isProcess() || !e.protected() {
 			return "no process to kill"
 		}
 		return ""
@@ -239,15 +240,23 @@ func (e *environment) run(t *testing.T, x test) (res result, ran bool) {
 }
 
 // checkSkips compares the tests that were skipped with those that are to be. For the
-// simulated device of each generation with all that the model has they are known.
+// simulated device of each generation with all that the model has they are known, and for
+// the GMACs of QEMU.
 func checkSkips(f *flags, got string) error {
 	name := f.skips
 	if name == "" {
 		a, err := bus.Parse(f.device)
-		if err != nil || a.Scheme != "sim" || len(a.Params) > 0 || f.peer != "sim" {
+		switch {
+		case err != nil:
 			return err
+		case a.Scheme == "sim" && len(a.Params) == 0 && f.peer == "sim":
+			name = a.Location
+		case a.Scheme == scheme.Qtest && f.peer == "qtest":
+			name = "qtest"
+		default:
+			return nil
 		}
-		name = filepath.Join("skips", a.Location+".txt")
+		name = filepath.Join("skips", name+".txt")
 	}
 	if f.update {
 		return os.WriteFile(name, []byte(got), 0o666)

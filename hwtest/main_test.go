@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	flag.BoolVar(&f.long, "long", false, "every size instead of samples, and a hundred rounds instead of ten")
 	flag.DurationVar(&f.duration, "duration", time.Second, "how long the tests under load run")
 	flag.StringVar(&f.report, "report", "", "write what is printed to this file too")
-	flag.StringVar(&f.skips, "skips", "", "file with the tests that are to be skipped, and why: any other set fails; the default for sim:GENERATION and -peer sim is the one in skips")
+	flag.StringVar(&f.skips, "skips", "", "file with the tests that are to be skipped, and why: any other set fails; the default for sim:GENERATION and -peer sim, and for qtest: and -peer qtest, is the one in skips")
 	flag.BoolVar(&f.update, "update", false, "write that file instead of comparing")
 	flag.BoolVar(&f.child, "child", false, "be the process that the test of a killed process kills")
 	flag.Parse()

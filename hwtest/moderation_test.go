@@ -13,11 +13,12 @@ import (
 
 func moderationTests() []test {
 	clock := core("known clock of its registers", func(e *environment) bool { return e.phy || e.isSim() || e.features.MDIO })
+	watchdog := feature("receive interrupt watchdog", func(f *stmmac.Features) bool { return f.Version >= firstWithWatchdog })
 	return []test{
-		{"moderation/receive-time", []need{clock}, func(r *rig) {
+		{"moderation/receive-time", []need{watchdog, clock}, func(r *rig) {
 			moderate(r, stmmac.Coalesce{RxTime: 100 * time.Microsecond}, stmmac.Coalesce{RxTime: 400 * time.Microsecond})
 		}},
-		{"moderation/receive-frames", []need{clock}, func(r *rig) {
+		{"moderation/receive-frames", []need{watchdog, clock}, func(r *rig) {
 			moderate(r, stmmac.Coalesce{RxTime: 400 * time.Microsecond, RxFrames: 2},
 				stmmac.Coalesce{RxTime: 400 * time.Microsecond, RxFrames: 25})
 		}},
@@ -29,6 +30,10 @@ func moderationTests() []test {
 		{"moderation/refused", nil, moderateRefused},
 	}
 }
+
+// firstWithWatchdog is the version of the first core with DMA Receive Interrupt Watchdog
+// Timer.
+const firstWithWatchdog = 0x35
 
 // moderate sends single frames and bursts while events share interrupts, as set on
 // opening and on a MAC that runs: nothing may wait for ever.

@@ -31,10 +31,12 @@ type rig struct {
 	*shared
 
 	mac    *stmmac.MAC
-	tx     int           // the queue that emit sends on
-	window int           // frames under way at once
-	in     chan received // what the receive queues had, of the stations of the test
-	seq    uint64
+	tx     int // the queue that emit sends on
+	window int // frames under way at once
+	// lockstep keeps the mark behind frames back until they have arrived.
+	lockstep bool
+	in       chan received // what the receive queues had, of the stations of the test
+	seq      uint64
 
 	stop  context.CancelFunc
 	pumps sync.WaitGroup
@@ -91,7 +93,7 @@ func (r *rig) must(err error) {
 // sub runs a subtest on the same MAC, or on its own if it opens one.
 func (r *rig) sub(name string, f func(r *rig)) {
 	r.Run(name, func(t *testing.T) {
-		s := &rig{T: t, env: r.env, shared: r.shared, mac: r.mac, tx: r.tx, window: r.window, in: r.in, seq: r.seq}
+		s := &rig{T: t, env: r.env, shared: r.shared, mac: r.mac, tx: r.tx, window: r.window, in: r.in, seq: r.seq, lockstep: r.lockstep}
 		if s.mac == nil {
 			defer s.close()
 		}
@@ -230,7 +232,20 @@ func (r *rig) next() uint64 { r.seq++; return r.seq }
 func (r *rig) tryDeliver(frames ...[]byte) (got []received, err error) {
 	for chunk := range slices.Chunk(frames, r.window) {
 		m := mark(peer.DeviceAddr(), peer.PeerAddr(), r.next())
-		if err := r.env.peer.Send(r.env.ctx, append(slices.Clone(chunk), m)...); err != nil {
+		if r.lockstep {
+			err = r.env.peer.Send(r.env.ctx, chunk...)
+			for i := 0; err == nil && i < len(chunk); i++ {
+				var f received
+				if f, err = r.recv(); err == nil {
+					got = append(got, f)
+				}
+			}
+			chunk = nil
+		}
+		if err == nil {
+			err = r.env.peer.Send(r.env.ctx, append(slices.Clone(chunk), m)...)
+		}
+		if err != nil {
 			return got, err
 		}
 		for {

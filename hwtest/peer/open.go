@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gostmmac/gostmmac/hwtest/rig/qtest"
 	"github.com/gostmmac/gostmmac/stmmac/bus"
 )
 
@@ -15,7 +16,7 @@ import (
 const phyPoll = 100 * time.Millisecond
 
 // Kinds are the forms of a peer, for messages.
-const Kinds = "mac-loopback, phy-loopback, cable:ADDR2, af_packet:IFACE, tap, sim, remote:HOST:PORT"
+const Kinds = "mac-loopback, phy-loopback, cable:ADDR2, af_packet:IFACE, tap, sim, qtest, remote:HOST:PORT"
 
 // Check says what is wrong with the text of a peer, without opening anything. The
 // error is os.ErrInvalid.
@@ -91,6 +92,13 @@ func plan(device, spec string) (planned, error) {
 				return nil, err
 			}
 			return &simulated{station: s, device: h.Sim}, nil
+		}
+	case kind == "qtest" && !named:
+		if a.Scheme != "qtest" {
+			return refuse("it is the other end of the cable of a device qtest:…, not of %q", device)
+		}
+		pl.open = func(_ context.Context, _ *bus.Opener, h *bus.Handle) (Peer, error) {
+			return openBoard(spec, h.Device.(*qtest.Device)), nil
 		}
 	case kind == "tap" && !named:
 		if a.Scheme != "sim" || !strings.HasPrefix(wire, "tap:") {

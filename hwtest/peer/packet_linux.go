@@ -108,13 +108,9 @@ func (p *packet) Attach(context.Context, *stmmac.MAC) error { return nil }
 
 // Send pads frames, as MACs do.
 func (p *packet) Send(ctx context.Context, frames ...[]byte) error {
-	const shortest = 60
 	defer follow(ctx, p.file.SetWriteDeadline)()
 	for _, f := range frames {
-		if len(f) < shortest {
-			f = append(slices.Clone(f), make([]byte, shortest-len(f))...)
-		}
-		if _, err := p.file.Write(f); err != nil {
+		if _, err := p.file.Write(Padded(f)); err != nil {
 			if ctx.Err() != nil {
 				err = ctx.Err()
 			}

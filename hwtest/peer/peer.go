@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/gostmmac/gostmmac/stmmac"
 )
@@ -85,8 +86,17 @@ const (
 	minMTU   = 46
 	maxMTU   = 9000
 	minFrame = 14
+	shortest = 60 // on the wire (IEEE 802.3, minFrameSize)
 	maxFrame = maxMTU + minFrame + 8
 )
+
+// Padded is a frame as MACs send it.
+func Padded(f []byte) []byte {
+	if len(f) >= shortest {
+		return f
+	}
+	return append(slices.Clone(f), make([]byte, shortest-len(f))...)
+}
 
 // Error is an error of a peer.
 type Error struct {

@@ -108,11 +108,7 @@ func cacheFlag(f *flag.FlagSet) func() (string, error) {
 		if *dir != "" {
 			return filepath.Abs(*dir)
 		}
-		base, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("find the user's cache folder: %w: name one with -cache", err)
-		}
-		return filepath.Join(base, "gostmmac-rig"), nil
+		return debian.DefaultDir()
 	}
 }
 

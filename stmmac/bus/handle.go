@@ -32,6 +32,12 @@ type Handle struct {
 	closeErr error
 }
 
+// NewHandle is the handle of a device of a [Scheme] of one's own; closing it closes the
+// device.
+func NewHandle(a Address, d stmmac.Device, opts ...stmmac.Option) *Handle {
+	return &Handle{Address: a, Device: d, Options: opts, closers: []func() error{d.Close}}
+}
+
 // InputEnd is closed when the MAC has taken the last frame that wire=pcap plays
 // to it, including those that fault= held back: from then on none arrives. It
 // is nil, and so blocks for ever, for other devices.

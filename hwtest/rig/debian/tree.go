@@ -58,6 +58,16 @@ type Tree struct {
 	port     port
 }
 
+// DefaultDir is the cache folder where none is named: gostmmac-rig in the user's cache
+// folder.
+func DefaultDir() (string, error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", &Error{"find the user's cache folder", err, "name a cache folder for the rigs"}
+	}
+	return filepath.Join(base, "gostmmac-rig"), nil
+}
+
 // Open returns the tree of the cache folder dir. One that is not there, or of which files
 // are missing, is an error that is ErrIncomplete.
 func Open(dir string) (*Tree, error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/qtest"
+	"github.com/gostmmac/gostmmac/hwtest/rig/scheme"
 	"github.com/gostmmac/gostmmac/pagepool"
 	"github.com/gostmmac/gostmmac/stmmac"
 )
@@ -20,8 +21,6 @@ type Test struct {
 }
 
 const (
-	// csrClock is a clock for which there is an MDC divider: the model has no MDC.
-	csrClock = 125_000_000
 	// frames is how many frames a test of traffic sends each way.
 	frames = 10_000
 	// window is how many of them are on their way: the model drops what finds no
@@ -73,19 +72,10 @@ func few(run func(context.Context, *board) error) func(context.Context, *board) 
 	}
 }
 
-// Options are how the MAC of a board is opened.
-func Options(name string) []stmmac.Option {
-	return []stmmac.Option{
-		stmmac.WithGeneration(stmmac.GMAC), stmmac.WithCSRClock(csrClock), stmmac.WithName(name),
-		// The feature register tells of 2 KiB at least, and the model has no FIFO.
-		stmmac.WithConfig(func(c *stmmac.Config) { c.RxFIFO, c.TxFIFO = 16384, 16384 }),
-	}
-}
-
 func with(ctx context.Context, m *qtest.Machine, slots int, run func(context.Context, *board) error, opts ...stmmac.Option) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // a guard against a hang
 	defer cancel()
-	opts = slices.Concat(Options("qtest"), []stmmac.Option{stmmac.WithRings(slots, slots)}, opts)
+	opts = slices.Concat(scheme.Options("qtest"), []stmmac.Option{stmmac.WithRings(slots, slots)}, opts)
 	b := &board{wire: m.Wire(), n: frames, slots: slots}
 	b.open = func(ctx context.Context) (*stmmac.MAC, error) { return stmmac.Open(ctx, m.Device(), opts...) }
 	if b.mac, err = b.open(ctx); err != nil {

@@ -276,6 +276,9 @@ func (m *Machine) Close() error {
 // Device is the MAC as a device of package stmmac.
 type Device struct{ m *Machine }
 
+// Wire returns the cable of the MAC.
+func (d *Device) Wire() *Wire { return d.m.wire }
+
 // Region returns the registers, which are region 0.
 func (d *Device) Region(i int) (mmio.Region, error) {
 	if i != 0 {

@@ -38,6 +38,9 @@ func (m *Machine) Close() error { return nil }
 // Device is the MAC as a device of package stmmac.
 type Device struct{}
 
+// Wire returns the cable of the MAC.
+func (d *Device) Wire() *Wire { return &Wire{} }
+
 // Region is refused with errors.ErrUnsupported.
 func (d *Device) Region(int) (mmio.Region, error) { return nil, refused("region") }
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"net/netip"
 
-	"github.com/gostmmac/gostmmac/hwtest/rig/drive"
 	"github.com/gostmmac/gostmmac/hwtest/rig/qtest"
+	"github.com/gostmmac/gostmmac/hwtest/rig/scheme"
 	"github.com/gostmmac/gostmmac/netstack"
 	"github.com/gostmmac/gostmmac/stmmac"
 )
@@ -20,7 +20,7 @@ type board struct {
 // up brings a stack up on a board. Its address is addr, in a network of 24 bits.
 func up(ctx context.Context, m *qtest.Machine, addr netip.Addr) (_ *board, err error) {
 	b := new(board)
-	b.mac, err = stmmac.Open(ctx, m.Device(), append(drive.Options("qtest "+addr.String()), stmmac.WithAllMulticast())...)
+	b.mac, err = stmmac.Open(ctx, m.Device(), append(scheme.Options("qtest "+addr.String()), stmmac.WithAllMulticast())...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,49 @@
+//go:build hwtest
+
+package hwtest
+
+import (
+	"slices"
+
+	"github.com/gostmmac/gostmmac/hwtest/rig/scheme"
+)
+
+// limit is something that a device has by its registers, and a judge that stands for the
+// device does not do; its text follows on "the judge has no" in the reason of a test that
+// is skipped.
+type limit string
+
+const (
+	addressFilter limit = "address filter"
+	loopback      limit = "loopback of the MAC"
+	padding       limit = "padding of short frames"
+	counters      limit = "counters"
+	pauseFrames   limit = "pause frames"
+	rxChecksums   limit = "receive checksum engine"
+	fifo          limit = "FIFO"
+	txChecksums   limit = "transmit checksums beside those of TCP and UDP over IPv4"
+)
+
+// limits are those of the judge behind a scheme of addresses; real devices and our own
+// model have none.
+func limits(schemeName string) []limit {
+	if schemeName == scheme.Qtest {
+		// QEMU 11.1, hw/net/npcm_gmac.c: every frame is received whatever its address
+		// and checksums, and dropped when there is no descriptor; MAC_Configuration LM
+		// and the MMC registers are memory. The checksums are those of net/checksum.c.
+		return []limit{addressFilter, loopback, padding, counters, pauseFrames, rxChecksums, fifo, txChecksums}
+	}
+	return nil
+}
+
+// modelled is something that every device with the feature does, and not every judge.
+func modelled(l limit) need {
+	return need{string(l), func(e *environment) string {
+		if e.lacks(l) {
+			return "the judge has no " + string(l)
+		}
+		return ""
+	}}
+}
+
+func (e *environment) lacks(l limit) bool { return slices.Contains(limits(e.handle.Address.Scheme), l) }
