@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"hwtest/remote":                 {"hwtest/peer", "stmmac/bus"},
 	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
 	"internal/pcapngtest":           {},                       // and only tests import it
-	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/stack"},
+	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack"},
 	"hwtest/rig/scheme":             {"hwtest/rig/debian", "hwtest/rig/qtest", "stmmac", "stmmac/bus"},
 	"hwtest/rig/drive":              {"hwtest/rig/scheme", "hwtest/rig/qtest", "pagepool", "stmmac"},
 	"hwtest/rig/stack":              {"hwtest/rig/scheme", "hwtest/rig/qtest", "netstack", "stmmac"},

@@ -22,6 +22,11 @@ const (
 	rxChecksums   limit = "receive checksum engine"
 	fifo          limit = "FIFO"
 	txChecksums   limit = "transmit checksums beside those of TCP and UDP over IPv4"
+	linkPartner   limit = "link partner that can be set"
+	vlanFilters   limit = "VLAN filter"
+	energy        limit = "EEE"
+	wakeUp        limit = "wake-up frames"
+	rss           limit = "RSS"
 )
 
 // limits are those of the judge behind a scheme of addresses; real devices and our own
@@ -31,7 +36,8 @@ func limits(schemeName string) []limit {
 		// QEMU 11.1, hw/net/npcm_gmac.c: every frame is received whatever its address
 		// and checksums, and dropped when there is no descriptor; MAC_Configuration LM
 		// and the MMC registers are memory. The checksums are those of net/checksum.c.
-		return []limit{addressFilter, loopback, padding, counters, pauseFrames, rxChecksums, fifo, txChecksums}
+		return []limit{addressFilter, loopback, padding, counters, pauseFrames, rxChecksums, fifo, txChecksums, linkPartner,
+			vlanFilters, energy, wakeUp, rss}
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 func linkTests() []test {
 	wired := []need{phyNeed(), can(peer.Separate)}
-	partner := []need{phyNeed(), can(peer.Separate), can(peer.Partner)}
+	partner := []need{phyNeed(), modelled(linkPartner), can(peer.Separate), can(peer.Partner)}
 	return []test{
 		{"link/autonegotiation", wired, linkNegotiate},
 		{"link/renegotiate-traffic", wired, linkAgain},

@@ -99,39 +99,44 @@ func missing() (list []test) {
 	for _, m := range []struct {
 		name, what string
 		has        func(f *stmmac.Features) bool
+		judge      limit
 	}{
-		{"eee", "EEE", func(f *stmmac.Features) bool { return f.EEE }},
-		{"rss", "RSS", always},
-		{"flexible-parser", "flexible receive parser", func(f *stmmac.Features) bool { return f.FlexibleParser }},
-		{"sa-insertion-descriptor", "source address insertion by descriptor", func(f *stmmac.Features) bool { return f.AddressInsert }},
-		{"sa-replacement-descriptor", "source address replacement by descriptor", func(f *stmmac.Features) bool { return f.AddressInsert }},
-		{"sa-insertion-register", "source address insertion by register", func(f *stmmac.Features) bool { return f.AddressInsert }},
-		{"sa-replacement-register", "source address replacement by register", func(f *stmmac.Features) bool { return f.AddressInsert }},
-		{"vlan/filter-svlan", "S-VLAN filter", func(f *stmmac.Features) bool { return f.DoubleVLAN }},
-		{"vlan/filter-svlan-perfect", "perfect S-VLAN filter", func(f *stmmac.Features) bool { return f.DoubleVLAN }},
-		{"l3/destination", "L3 destination filter", l3l4},
-		{"l3/source", "L3 source filter", l3l4},
-		{"l4/destination-tcp", "L4 destination filter for TCP", l3l4},
-		{"l4/source-tcp", "L4 source filter for TCP", l3l4},
-		{"l4/destination-udp", "L4 destination filter for UDP", l3l4},
-		{"l4/source-udp", "L4 source filter for UDP", l3l4},
-		{"arp-offload", "ARP offload", func(f *stmmac.Features) bool { return f.ARPOffload }},
-		{"split-header", "split header", func(f *stmmac.Features) bool { return f.SplitHeader }},
-		{"launch-time", "time based scheduling", func(f *stmmac.Features) bool { return f.TimeBasedScheduling }},
-		{"tso", "TSO", func(f *stmmac.Features) bool { return f.TSO }},
-		{"ptp/timestamps", "timestamps", func(f *stmmac.Features) bool { return f.Timestamps }},
-		{"ptp/pps", "PPS output", func(f *stmmac.Features) bool { return f.PPSOutputs > 0 }},
-		{"ptp/aux-snapshots", "auxiliary snapshots", func(f *stmmac.Features) bool { return f.AuxSnapshots > 0 }},
-		{"tc/cbs", "credit based shaper", func(f *stmmac.Features) bool { return f.AV }},
-		{"tc/est", "EST", func(f *stmmac.Features) bool { return f.EST }},
-		{"tc/preemption", "frame preemption", func(f *stmmac.Features) bool { return f.FramePreemption }},
-		{"wake/magic", "wake by magic packet", func(f *stmmac.Features) bool { return f.WakeMagic }},
-		{"wake/frame", "wake by frame filter", func(f *stmmac.Features) bool { return f.WakeFrame }},
-		{"safety", "safety features", func(f *stmmac.Features) bool { return f.SafetyFeatures > 0 }},
-		{"pcs", "PCS", func(f *stmmac.Features) bool { return f.PCS }},
+		{"eee", "EEE", func(f *stmmac.Features) bool { return f.EEE }, energy},
+		{"rss", "RSS", always, rss},
+		{"flexible-parser", "flexible receive parser", func(f *stmmac.Features) bool { return f.FlexibleParser }, ""},
+		{"sa-insertion-descriptor", "source address insertion by descriptor", func(f *stmmac.Features) bool { return f.AddressInsert }, ""},
+		{"sa-replacement-descriptor", "source address replacement by descriptor", func(f *stmmac.Features) bool { return f.AddressInsert }, ""},
+		{"sa-insertion-register", "source address insertion by register", func(f *stmmac.Features) bool { return f.AddressInsert }, ""},
+		{"sa-replacement-register", "source address replacement by register", func(f *stmmac.Features) bool { return f.AddressInsert }, ""},
+		{"vlan/filter-svlan", "S-VLAN filter", func(f *stmmac.Features) bool { return f.DoubleVLAN }, ""},
+		{"vlan/filter-svlan-perfect", "perfect S-VLAN filter", func(f *stmmac.Features) bool { return f.DoubleVLAN }, ""},
+		{"l3/destination", "L3 destination filter", l3l4, ""},
+		{"l3/source", "L3 source filter", l3l4, ""},
+		{"l4/destination-tcp", "L4 destination filter for TCP", l3l4, ""},
+		{"l4/source-tcp", "L4 source filter for TCP", l3l4, ""},
+		{"l4/destination-udp", "L4 destination filter for UDP", l3l4, ""},
+		{"l4/source-udp", "L4 source filter for UDP", l3l4, ""},
+		{"arp-offload", "ARP offload", func(f *stmmac.Features) bool { return f.ARPOffload }, ""},
+		{"split-header", "split header", func(f *stmmac.Features) bool { return f.SplitHeader }, ""},
+		{"launch-time", "time based scheduling", func(f *stmmac.Features) bool { return f.TimeBasedScheduling }, ""},
+		{"tso", "TSO", func(f *stmmac.Features) bool { return f.TSO }, ""},
+		{"ptp/timestamps", "timestamps", func(f *stmmac.Features) bool { return f.Timestamps }, ""},
+		{"ptp/pps", "PPS output", func(f *stmmac.Features) bool { return f.PPSOutputs > 0 }, ""},
+		{"ptp/aux-snapshots", "auxiliary snapshots", func(f *stmmac.Features) bool { return f.AuxSnapshots > 0 }, ""},
+		{"tc/cbs", "credit based shaper", func(f *stmmac.Features) bool { return f.AV }, ""},
+		{"tc/est", "EST", func(f *stmmac.Features) bool { return f.EST }, ""},
+		{"tc/preemption", "frame preemption", func(f *stmmac.Features) bool { return f.FramePreemption }, ""},
+		{"wake/magic", "wake by magic packet", func(f *stmmac.Features) bool { return f.WakeMagic }, wakeUp},
+		{"wake/frame", "wake by frame filter", func(f *stmmac.Features) bool { return f.WakeFrame }, wakeUp},
+		{"safety", "safety features", func(f *stmmac.Features) bool { return f.SafetyFeatures > 0 }, ""},
+		{"pcs", "PCS", func(f *stmmac.Features) bool { return f.PCS }, ""},
 	} {
 		driver := need{"a driver with " + m.what, func(*environment) string { return "the driver has no " + m.what + " yet" }}
-		list = append(list, test{m.name, []need{feature(m.what, m.has), driver}, nil})
+		needs := []need{feature(m.what, m.has)}
+		if m.judge != "" {
+			needs = append(needs, modelled(m.judge))
+		}
+		list = append(list, test{m.name, append(needs, driver), nil})
 	}
 	return list
 }

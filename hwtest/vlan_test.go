@@ -26,10 +26,10 @@ func vlanTests() []test {
 		{"vlan/insert-by-driver", []need{tags}, func(r *rig) { vlanInsert(r, false) }},
 		{"vlan/insert-service", []need{tags}, vlanService},
 		{"vlan/insert-double", []need{tags, double}, vlanInsertDouble},
-		{"vlan/filter", []need{tags, filter}, vlanFilter},
+		{"vlan/filter", []need{tags, modelled(vlanFilters), filter}, vlanFilter},
 		{"vlan/filter-perfect", []need{tags, perfect}, vlanFilterPerfect},
 		{"vlan/filter-hash", []need{tags, hash}, vlanFilterHash},
-		{"vlan/filter-inverse", []need{tags, filter}, vlanInverse},
+		{"vlan/filter-inverse", []need{tags, modelled(vlanFilters), filter}, vlanInverse},
 	}
 }
 

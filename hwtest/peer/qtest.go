@@ -12,6 +12,7 @@ import (
 // the wire as they come: QEMU loses those that nobody takes.
 type board struct {
 	name  string
+	dev   *qtest.Device
 	wire  *qtest.Wire
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -24,7 +25,7 @@ type board struct {
 
 func openBoard(name string, d *qtest.Device) *board {
 	ctx, stop := context.WithCancel(context.Background())
-	b := &board{name: name, wire: d.Wire(), stop: stop, ended: make(chan struct{}), more: make(chan struct{}, 1)}
+	b := &board{name: name, dev: d, wire: d.Wire(), stop: stop, ended: make(chan struct{}), more: make(chan struct{}, 1)}
 	go b.take(ctx)
 	return b
 }
@@ -55,7 +56,7 @@ func (b *board) Name() string { return b.name }
 
 func (b *board) Can(a Ability) bool {
 	switch a {
-	case Separate, Tags, Jumbo, Pause:
+	case Separate, Tags, Jumbo, Pause, Cable:
 		return true
 	}
 	return false
@@ -97,6 +98,11 @@ func (b *board) Recv(ctx context.Context) ([]byte, error) {
 			return nil, failed("receive", b.name, ctx.Err())
 		}
 	}
+}
+
+// Plug implements Puller.
+func (b *board) Plug(plugged bool) error {
+	return failed("set the cable", b.name, b.dev.SetCable(plugged))
 }
 
 // Close ends the receiving. The wire is the device's.

@@ -1,6 +1,7 @@
 // Command rig puts code that nobody here wrote on the other side of the driver.
 //
 //	go run ./hwtest/rig setup            fill the cache folder with what the rigs run
+//	go run ./hwtest/rig cache            print the cache folder
 //	go run ./hwtest/rig list             name the rigs and what each needs
 //	go run ./hwtest/rig run qtest        run rigs by name
 //
@@ -10,6 +11,9 @@
 // all is there. It needs neither root nor a Debian of a certain release: the programs are
 // unpacked and run by their own dynamic loader. manifest.json in that folder says which
 // versions they are.
+//
+// qtest runs the list of hardware tests (package hwtest) too, which it builds with the go
+// command: it has to be run in a checkout of the module.
 //
 // run prints a line for each test and ends each rig with "N passed, N failed, N skipped".
 // Logs are in the folder logs of the cache folder. The exit status is 1 when a test fails

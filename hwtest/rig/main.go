@@ -22,7 +22,7 @@ func main() {
 	os.Exit(code)
 }
 
-const usage = "usage: rig setup [-cache DIR] [-mirror ADDRESS] | rig list | rig run [-cache DIR] NAME…"
+const usage = "usage: rig setup [-cache DIR] [-mirror ADDRESS] | rig cache | rig list | rig run [-cache DIR] NAME…"
 
 // Exit codes.
 const (
@@ -53,6 +53,15 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 				return err
 			}
 			_, err = debian.Setup(ctx, debian.Options{Dir: dir, Mirror: *mirror, Progress: stderr})
+			return err
+		}
+	case "cache":
+		cache := cacheFlag(f)
+		run = func() error {
+			dir, err := cache()
+			if err == nil {
+				fmt.Fprintln(stdout, dir)
+			}
 			return err
 		}
 	case "list":
@@ -140,7 +149,7 @@ func runRigs(ctx context.Context, names []string, dir string, out io.Writer) err
 		if err != nil {
 			return err
 		}
-		r.run(ctx, env{tree: tree, logs: logs}, rep)
+		r.run(ctx, env{tree: tree, cache: dir, logs: logs}, rep)
 		errs = append(errs, rep.end())
 	}
 	return errors.Join(errs...)

@@ -9,6 +9,7 @@ import (
 	"github.com/gostmmac/gostmmac/hwtest/rig/drive"
 	"github.com/gostmmac/gostmmac/hwtest/rig/qtest"
 	"github.com/gostmmac/gostmmac/hwtest/rig/regcheck"
+	"github.com/gostmmac/gostmmac/hwtest/rig/scheme"
 	"github.com/gostmmac/gostmmac/hwtest/rig/stack"
 )
 
@@ -42,6 +43,11 @@ func qtestTests() []qtestTest {
 // the address of the registers not the first; then the stack, on both machines at once.
 func qtestRig(ctx context.Context, e env, r *report) {
 	command, environ := e.tree.QEMU()
+	var hw *hardware
+	built := r.test(ctx, "build the hardware tests", func(context.Context) (err error) {
+		hw, err = buildHardware(ctx, e.logs)
+		return err
+	})
 	type board struct {
 		name string
 		*qtest.Machine
@@ -70,6 +76,17 @@ func qtestRig(ctx context.Context, e env, r *report) {
 		if started {
 			boards = append(boards, board{name, m})
 		}
+		// With a QEMU of its own, which it starts again and again.
+		r.test(ctx, name+"the list of hardware tests", func(context.Context) error {
+			switch {
+			case !built:
+				return errNotBuilt
+			case !started:
+				return errNotStarted
+			}
+			device := fmt.Sprintf("%s:%s,nic=%d,cache=%s", scheme.Qtest, c.machine, c.nic, e.cache)
+			return hw.run(ctx, r, name+"hardware: ", device, "qtest", "hwtest-"+c.machine+".log")
+		})
 	}
 	r.test(ctx, "both: netstack: TCP download of 10 MiB from one to the other", func(ctx context.Context) error {
 		if len(boards) < len(all) {
@@ -82,4 +99,7 @@ func qtestRig(ctx context.Context, e env, r *report) {
 	}
 }
 
-var errNotStarted = errors.New("the machine did not start")
+var (
+	errNotStarted = errors.New("the machine did not start")
+	errNotBuilt   = errors.New("the hardware tests were not built")
+)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -45,19 +46,24 @@ func (r *report) test(ctx context.Context, name string, f func(ctx context.Conte
 	defer cancel()
 	begin := time.Now()
 	err := f(ctx)
-	took := time.Since(begin).Round(time.Millisecond)
+	r.add(name, time.Since(begin), err)
+	return err == nil
+}
+
+// add reports a test that took so long and ended with err.
+func (r *report) add(name string, took time.Duration, err error) {
+	took = took.Round(time.Millisecond)
 	switch {
 	case err == nil:
 		r.passed++
 		fmt.Fprintf(r.out, "ok    %s (%v)\n", name, took)
 	case errors.Is(err, errSkip):
 		r.skipped++
-		fmt.Fprintf(r.out, "skip  %s: %v\n", name, err)
+		fmt.Fprintf(r.out, "skip  %s: %s\n", name, strings.TrimSuffix(err.Error(), ": "+errSkip.Error()))
 	default:
 		r.failed++
 		fmt.Fprintf(r.out, "FAIL  %s (%v): %v\n", name, took, err)
 	}
-	return err == nil
 }
 
 // end prints the counts and closes the log.

@@ -8,8 +8,9 @@ import (
 
 // env is what a rig has at hand.
 type env struct {
-	tree *debian.Tree
-	logs string // the folder for logs, which is there
+	tree  *debian.Tree
+	cache string // the cache folder
+	logs  string // the folder for logs, which is there
 }
 
 // rig is a judge with what it judges.

@@ -111,11 +111,16 @@ func (c *Config) dev() string { return fmt.Sprintf("%s/gmac%d", c.Machine, c.NIC
 // path is the name of the MAC in QEMU's object tree.
 func (c *Config) path() string { return fmt.Sprintf("/machine/soc/gmac[%d]", c.NIC) }
 
+// netdev is the name of the cable of the MAC.
+func (c *Config) netdev() string { return fmt.Sprintf("n%d", c.NIC) }
+
 // Files that QEMU inherits, in the order of exec.Cmd.ExtraFiles.
 const (
 	fdControl = 3 + iota // qtest socket
 	fdRAM                // memfd
 	fdWire               // datagram socket
+	fdMonitor            // QMP socket
+	fdEnd
 )
 
 // args is the command line behind Command.
@@ -129,6 +134,7 @@ func (c *Config) args() []string {
 		// or every access be written to stderr.
 		"-chardev", fmt.Sprintf("socket,id=qt,fd=%d", fdControl),
 		"-qtest", "chardev:qt", "-qtest-log", "none", "-accel", "qtest",
+		"-chardev", fmt.Sprintf("socket,id=qmp,fd=%d", fdMonitor), "-mon", "chardev=qmp,mode=control",
 	}
 	// QEMU hands NICs out in order, so those before ours get one without a cable.
 	for i := range c.NIC {
@@ -136,7 +142,7 @@ func (c *Config) args() []string {
 			"-net", fmt.Sprintf("nic,netdev=n%d,model=npcm-gmac", i))
 	}
 	a = append(a,
-		"-netdev", fmt.Sprintf("dgram,id=n%d,local.type=fd,local.str=%d", c.NIC, fdWire),
-		"-net", fmt.Sprintf("nic,netdev=n%d,model=npcm-gmac,macaddr=%s", c.NIC, c.Addr))
+		"-netdev", fmt.Sprintf("dgram,id=%s,local.type=fd,local.str=%d", c.netdev(), fdWire),
+		"-net", fmt.Sprintf("nic,netdev=%s,model=npcm-gmac,macaddr=%s", c.netdev(), c.Addr))
 	return append(a, c.Args...)
 }

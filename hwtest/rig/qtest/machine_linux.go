@@ -23,6 +23,7 @@ import (
 type Machine struct {
 	cfg    Config
 	conn   *conn
+	qmp    *monitor
 	ram    ram
 	line   level
 	wire   *Wire
@@ -63,6 +64,7 @@ func Start(ctx context.Context, cfg Config) (*Machine, error) {
 	hung := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		m.conn.hangUp()
+		m.qmp.close() // fails only when it is closed
 		close(hung)
 	})
 	err := m.meet()
@@ -88,6 +90,9 @@ func (m *Machine) meet() error {
 	}
 	if err := m.conn.command("irq_intercept_out " + m.cfg.path() + " sysbus-irq"); err != nil {
 		return m.gone("intercept the interrupt", err)
+	}
+	if err := m.qmp.meet(); err != nil {
+		return m.gone("start", err)
 	}
 	return nil
 }
@@ -126,20 +131,29 @@ func (m *Machine) start() (err error) {
 	if m.wire, err = newWire(m, frames); err != nil {
 		return err
 	}
-	mem, err := m.memory()
+	commands, qemuMonitor, err := pair(unix.SOCK_STREAM, "monitor")
 	if err != nil {
 		return errors.Join(err, m.wire.close())
+	}
+	if m.qmp, err = newMonitor(commands, m.cfg.Timeout); err != nil {
+		return errors.Join(err, m.wire.close())
+	}
+	mem, err := m.memory()
+	if err != nil {
+		return errors.Join(err, m.wire.close(), m.qmp.close())
 	}
 	closers = append(closers, mem)
 	out, err := m.openLog()
 	if err != nil {
-		return errors.Join(err, m.wire.close(), m.ram.close())
+		return errors.Join(err, m.wire.close(), m.qmp.close(), m.ram.close())
 	}
 	c := exec.Command(m.cfg.Command[0], append(append([]string{}, m.cfg.Command[1:]...), m.cfg.args()...)...)
 	c.Env = append(os.Environ(), m.cfg.Env...)
 	c.Stdout, c.Stderr = out, out
-	c.ExtraFiles = make([]*os.File, 3)
-	c.ExtraFiles[fdControl-3], c.ExtraFiles[fdRAM-3], c.ExtraFiles[fdWire-3] = qemuControl, mem, qemuWire
+	c.ExtraFiles = make([]*os.File, fdEnd-fdControl)
+	for fd, f := range map[int]*os.File{fdControl: qemuControl, fdRAM: mem, fdWire: qemuWire, fdMonitor: qemuMonitor} {
+		c.ExtraFiles[fd-fdControl] = f
+	}
 	// QEMU goes when this process does, also when it is killed, and not before: ^C on a
 	// terminal goes to the group of processes.
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
@@ -147,7 +161,7 @@ func (m *Machine) start() (err error) {
 	started := make(chan error)
 	go m.run(started)
 	if err := <-started; err != nil {
-		return errors.Join(fmt.Errorf("%w: does the program %s exist, for this machine's architecture?", err, m.cfg.Command[0]), m.wire.close(), m.ram.close(), m.log.Close())
+		return errors.Join(fmt.Errorf("%w: does the program %s exist, for this machine's architecture?", err, m.cfg.Command[0]), m.wire.close(), m.qmp.close(), m.ram.close(), m.log.Close())
 	}
 	owned = false
 	m.conn, err = newConn(control, m.cfg.Timeout, func(n uint64, high bool) {
@@ -156,7 +170,7 @@ func (m *Machine) start() (err error) {
 		}
 	})
 	if err != nil {
-		return errors.Join(err, m.kill(), m.wire.close(), m.ram.close(), m.log.Close())
+		return errors.Join(err, m.kill(), m.wire.close(), m.qmp.close(), m.ram.close(), m.log.Close())
 	}
 	go m.tend()
 	return nil
@@ -259,6 +273,14 @@ func (m *Machine) Device() *Device { return &Device{m} }
 // Wire returns the cable of the MAC.
 func (m *Machine) Wire() *Wire { return m.wire }
 
+// SetCable pulls the cable of the MAC or plugs it in again, which its PHY notices.
+func (m *Machine) SetCable(plugged bool) error {
+	if err := m.qmp.run("set_link", map[string]any{"name": m.cfg.netdev(), "up": plugged}, ""); err != nil {
+		return m.gone("set the cable", err)
+	}
+	return nil
+}
+
 // Close ends QEMU and waits for it. Registers read all ones from then on, and who
 // waits for an interrupt or a frame gets ErrClosed. Memory that is allocated stays
 // until it is freed. It is safe to call twice.
@@ -268,7 +290,7 @@ func (m *Machine) Close() error {
 		err := m.conn.close()
 		m.kill()
 		<-m.tended
-		m.closing = errors.Join(err, m.wire.close(), m.ram.close(), m.log.Close())
+		m.closing = errors.Join(err, m.wire.close(), m.qmp.close(), m.ram.close(), m.log.Close())
 	})
 	return m.closing
 }
@@ -278,6 +300,9 @@ type Device struct{ m *Machine }
 
 // Wire returns the cable of the MAC.
 func (d *Device) Wire() *Wire { return d.m.wire }
+
+// SetCable is that of the machine.
+func (d *Device) SetCable(plugged bool) error { return d.m.SetCable(plugged) }
 
 // Region returns the registers, which are region 0.
 func (d *Device) Region(i int) (mmio.Region, error) {
@@ -335,10 +360,16 @@ func (d *Device) Coherent() bool { return true }
 // mapping of its own, wherever it lies.
 func (d *Device) PinsDMA() bool { return true }
 
-// Reset is refused with errors.ErrUnsupported: the qtest protocol has no reset of one
-// device. The MAC has a software reset.
-func (d *Device) Reset(context.Context) error {
-	return &Error{"reset", d.m.cfg.dev(), errors.ErrUnsupported, "use the MAC's software reset"}
+// Reset resets the board, as its reset pin does: the MAC and its PHY lose all that they
+// were told. The RAM stays.
+func (d *Device) Reset(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return &Error{Op: "reset", Dev: d.m.cfg.dev(), Err: err}
+	}
+	if err := d.m.qmp.run("system_reset", nil, "RESET"); err != nil {
+		return d.m.gone("reset", err)
+	}
+	return nil
 }
 
 // Close closes the machine.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -39,6 +40,7 @@ func fakeQEMU(kind string) int {
 		return 3
 	}
 	control, ram, wire := os.NewFile(fdControl, "qtest"), os.NewFile(fdRAM, "ram"), fdWire
+	go fakeMonitor(os.NewFile(fdMonitor, "monitor"), kind)
 	regs := map[uint64]uint64{}
 	const base = regBase + regStride
 	if kind != "old" {
@@ -82,6 +84,39 @@ func fakeQEMU(kind string) int {
 		fmt.Fprintln(control, "OK")
 	}
 	return 0
+}
+
+// fakeMonitor obeys commands, tells an event before each answer, and has only one cable
+// to pull.
+func fakeMonitor(f *os.File, kind string) {
+	greeting := `{"QMP": {"version": {}, "capabilities": []}}`
+	if kind == "rude" {
+		greeting = `{"return": {}}`
+	}
+	fmt.Fprintln(f, greeting)
+	for in := json.NewDecoder(f); ; {
+		var c struct {
+			Execute   string         `json:"execute"`
+			Arguments map[string]any `json:"arguments"`
+		}
+		if in.Decode(&c) != nil {
+			return
+		}
+		fmt.Fprintln(f, `{"event": "RTC_CHANGE", "data": {}}`)
+		switch {
+		case c.Execute == "set_link" && kind == "babbles":
+			fmt.Fprintln(f, `[]`)
+		case c.Execute == "set_link" && kind == "monitor ends":
+			f.Close()
+			return
+		case c.Execute == "set_link" && c.Arguments["name"] != "n1", kind == "nocable" && c.Execute == "set_link":
+			fmt.Fprintln(f, `{"error": {"class": "DeviceNotFound", "desc": "Device not found"}}`)
+		case c.Execute == "system_reset":
+			fmt.Fprintln(f, `{"return": {}} {"event": "RESET"}`)
+		default:
+			fmt.Fprintln(f, `{"return": {}}`)
+		}
+	}
 }
 
 func scan(text, format string, v ...any) bool {
@@ -146,11 +181,18 @@ func TestMachine(t *testing.T) {
 		"region 1":    second(d.Region(1)),
 		"interrupt 1": second(d.Interrupt(1)),
 		"map":         second(d.MapDMA(mem)),
-		"reset":       d.Reset(t.Context()),
 	} {
 		if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "npcm845-evb/gmac1") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if err := errors.Join(m.SetCable(false), m.SetCable(true), d.SetCable(true), d.Reset(t.Context())); err != nil {
+		t.Error(err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Reset(cancelled); !errors.Is(err, context.Canceled) {
+		t.Errorf("a reset of which nobody waits for the end: %v", err)
 	}
 	if d.NumInterrupts() != 1 || !d.Coherent() || !d.PinsDMA() {
 		t.Error("what the device says of itself")
@@ -177,9 +219,34 @@ func TestMachine(t *testing.T) {
 		"allocate":  third(d.AllocDMA(1, 0)),
 		"receive":   second(m.Wire().Recv(t.Context())),
 		"send":      m.Wire().Send(t.Context(), []byte{1}),
+		"cable":     m.SetCable(true),
+		"reset":     d.Reset(t.Context()),
 	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%s after Close: %v", name, err)
+		}
+	}
+}
+
+// TestMonitor: QEMU's control socket says what it should not.
+func TestMonitor(t *testing.T) {
+	if _, err := Start(t.Context(), fake("rude")); !errors.Is(err, ErrProtocol) {
+		t.Errorf("no greeting: %v", err)
+	}
+	for kind, want := range map[string]error{"nocable": errors.ErrUnsupported, "babbles": ErrGone, "monitor ends": ErrGone} {
+		m, err := Start(t.Context(), fake(kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.SetCable(false); !errors.Is(err, want) {
+			t.Errorf("%s: %v", kind, err)
+		}
+		// A refusal is no end, and after anything else nothing is known.
+		if err := m.Device().Reset(t.Context()); errors.Is(err, ErrGone) != (want == ErrGone) {
+			t.Errorf("%s: reset behind it: %v", kind, err)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

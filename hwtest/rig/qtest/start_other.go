@@ -35,11 +35,17 @@ func (m *Machine) Wire() *Wire { return &Wire{} }
 // Close does nothing.
 func (m *Machine) Close() error { return nil }
 
+// SetCable is refused with errors.ErrUnsupported.
+func (m *Machine) SetCable(bool) error { return refused("set the cable") }
+
 // Device is the MAC as a device of package stmmac.
 type Device struct{}
 
 // Wire returns the cable of the MAC.
 func (d *Device) Wire() *Wire { return &Wire{} }
+
+// SetCable is refused with errors.ErrUnsupported.
+func (d *Device) SetCable(bool) error { return refused("set the cable") }
 
 // Region is refused with errors.ErrUnsupported.
 func (d *Device) Region(int) (mmio.Region, error) { return nil, refused("region") }
