@@ -23,7 +23,7 @@
 // no register tells, is known for the devices of package glue; the keys say it for
 // others, and go before what glue says:
 //
-//	generation= of the MAC: gmac4
+//	generation= of the MAC: gmac (3.x, normal descriptors) or gmac4
 //	region=     number of the BAR or the reg entry with its registers
 //	offset=     of the registers in the region, bytes: 0x2000
 //	csr=        frequency of the CSR clock in Hz; without it no PHY is looked after

@@ -86,6 +86,37 @@ func addChip(t *testing.T, k *vfiotest.Kernel, bdf string, group int, w sim.Wire
 	return c
 }
 
+// addBoard adds a GMAC 3.x of STMicroelectronics that is plugged into w.
+func addBoard(t *testing.T, k *vfiotest.Kernel, bdf string, group int, w sim.Wire) *chip {
+	t.Helper()
+	var m atomic.Pointer[sim.Model]
+	d, err := k.AddPCI(vfiotest.PCI{
+		BDF: bdf, Vendor: 0x104a, Device: 0xcc09, Group: group, Driver: "vfio-pci", Native: "stmmaceth", MSI: 1, FLR: true,
+		BARs: []vfiotest.Region{{
+			Size:  0x2000,
+			Read:  func(off uint64, p []byte) { binary.LittleEndian.PutUint32(p, m.Load().Load(uint32(off))) },
+			Write: func(off uint64, p []byte) { m.Load().Store(uint32(off), binary.LittleEndian.Uint32(p)) },
+		}},
+		OnReset: func() {
+			if m := m.Load(); m != nil {
+				m.Reset()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const msi = 1
+	c := &chip{Device: d}
+	c.model, err = sim.NewModel(sim.Config{Generation: sim.GMAC, CSRClock: 125_000_000, PHY: &sim.PHYConfig{}}, noWindows{d.Bus()}, func(v int) { d.Fire(msi, v) }, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Store(c.model)
+	t.Cleanup(c.model.Close)
+	return c
+}
+
 // openMAC opens the MAC of a handle with a pool, if there is one already.
 func openMAC(t *testing.T, h *Handle, p *pagepool.Pool) *stmmac.MAC {
 	t.Helper()
@@ -129,6 +160,25 @@ func frameOf(n int) []byte {
 // address, glue, VFIO and its kernel, a fake one. Two chips send each other frames by
 // way of one pool; the last ones without a copy.
 func TestStack(t *testing.T) {
+	for _, kind := range []chipKind{
+		{"gmac4", "", true, func(t *testing.T, k *vfiotest.Kernel, bdf string, group int, w sim.Wire) *chip {
+			return addChip(t, k, bdf, group, w)
+		}},
+		{"gmac", ",csr=125000000", false, addBoard},
+	} {
+		t.Run(kind.name, func(t *testing.T) { testStack(t, kind) })
+	}
+}
+
+type chipKind struct {
+	name, keys string
+	// wide says that it reaches all memory, also that above 4 GiB which this process
+	// may have without an IOMMU.
+	wide bool
+	add  func(t *testing.T, k *vfiotest.Kernel, bdf string, group int, w sim.Wire) *chip
+}
+
+func testStack(t *testing.T, kind chipKind) {
 	for _, c := range []struct {
 		iommu string
 		cfg   vfiotest.Config
@@ -140,6 +190,9 @@ func TestStack(t *testing.T) {
 		{"noiommu", vfiotest.Config{Type1: true, NoIOMMU: true, CapSysRawIO: true}, -1},
 		{"noiommu", vfiotest.Config{IOMMUFD: true, NoIOMMU: true, CapSysRawIO: true}, -1},
 	} {
+		if c.iommu == "noiommu" && !kind.wide {
+			continue
+		}
 		t.Run(fmt.Sprintf("%s/%v", c.iommu, c.cfg.IOMMUFD), func(t *testing.T) {
 			o, k := machine(t, c.cfg)
 			wa, wb := sim.NewPair(64)
@@ -149,8 +202,8 @@ func TestStack(t *testing.T) {
 				}
 				return c.group + n
 			}
-			a, b := addChip(t, k, "0000:03:00.0", group(0), wa), addChip(t, k, "0000:04:00.0", group(1), wb)
-			ha, hb := mustOpen(t, o, "pci:0000:03:00.0,iommu="+c.iommu), mustOpen(t, o, "pci:04:00.0,iommu="+c.iommu)
+			a, b := kind.add(t, k, "0000:03:00.0", group(0), wa), kind.add(t, k, "0000:04:00.0", group(1), wb)
+			ha, hb := mustOpen(t, o, "pci:0000:03:00.0,iommu="+c.iommu+kind.keys), mustOpen(t, o, "pci:04:00.0,iommu="+c.iommu+kind.keys)
 			pool, err := pagepool.New(ha.Device, 256)
 			if err != nil {
 				t.Fatal(err)

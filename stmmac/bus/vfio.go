@@ -99,10 +99,10 @@ func vfioKeys() []vfioKey {
 func (s *vfioSpec) setGeneration(v string) error {
 	g, ok := stmmac.ParseGeneration(v)
 	if !ok {
-		return invalid("no generation of the MAC, want gmac4")
+		return invalid("no generation of the MAC, want gmac or gmac4")
 	}
-	if g != stmmac.GMAC4 {
-		return fmt.Errorf("only gmac4 is driven: %w", errors.ErrUnsupported)
+	if g != stmmac.GMAC && g != stmmac.GMAC4 {
+		return fmt.Errorf("only gmac and gmac4 are driven: %w", errors.ErrUnsupported)
 	}
 	s.generation = g
 	return nil

@@ -166,7 +166,7 @@ func TestUnknown(t *testing.T) {
 	if c := configOf(t, h); c.Generation != stmmac.GMAC4 || c.CSROffset != 0x1000 {
 		t.Errorf("%+v", c)
 	}
-	addMAC(t, k, "snps,dwmac-3.70a", "snps,dwmac")
+	addMAC(t, k, "snps,dwxgmac-2.10", "snps,dwxgmac")
 	if _, err := o.Open(context.Background(), "platform:f0804000.ethernet"); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "gmac") {
 		t.Errorf("a generation that is not driven: %v", err)
 	}

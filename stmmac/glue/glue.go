@@ -76,6 +76,9 @@ func newGlue(k vfio.Kernel, i vfio.Info, is integration) *Glue {
 		CSROffset: is.offset, CSRClock: is.csrClock, AddrWidth: is.addrWidth,
 		info: i, is: is,
 	}
+	if g.Generation == stmmac.GMAC {
+		g.Limits = append(g.Limits, "a GMAC 3.x that was built for enhanced descriptors (ENHDESSEL in HW_Feature) is refused when it is opened")
+	}
 	if i.Bus == vfio.PCI {
 		g.readPCI(k.FS())
 	} else {
@@ -156,7 +159,7 @@ func unknown(i *vfio.Info) error {
 	}
 	return &vfio.Error{Op: "find its MAC", Dev: i.Name,
 		Err: fmt.Errorf("no MAC is known for the %s: %w", what, errors.ErrUnsupported),
-		Remedy: fmt.Sprintf("if it has a DesignWare MAC, say which: %s:%s,generation=gmac4,region=0,offset=0x0,csr=HZ in an address, "+
+		Remedy: fmt.Sprintf("if it has a DesignWare MAC, say which: %s:%s,generation=gmac4 (or gmac, a 3.x),region=0,offset=0x0,csr=HZ in an address, "+
 			"or stmmac.WithGeneration, WithCSRClock, and RegionNo and CSROffset in WithConfig", i.Bus, i.Name)}
 }
 
@@ -167,7 +170,7 @@ func (g *Glue) Support() error {
 	switch {
 	case g.is.own != "":
 		err = fmt.Errorf("%s: %s: %w", g.Name, g.is.own, errors.ErrUnsupported)
-	case g.Generation != stmmac.GMAC4: // the one generation that stmmac.Open takes
+	case g.Generation != stmmac.GMAC && g.Generation != stmmac.GMAC4: // those that stmmac.Open takes
 		err = fmt.Errorf("%s: generation %v: %w", g.Name, g.Generation, errors.ErrUnsupported)
 	default:
 		return nil
@@ -209,8 +212,11 @@ func (g *Glue) Prepare(ctx context.Context, d stmmac.Device) (stmmac.Device, err
 	return d, nil
 }
 
-// macVersion has the release of the IP, on GMAC4, GMAC5 and XGMAC.
-const macVersion mmio.Reg[version] = 0x0110
+// The registers with the release of the IP.
+const (
+	gmacVersion  mmio.Reg[version] = 0x0020 // of GMAC 3.x
+	gmac4Version mmio.Reg[version] = 0x0110 // of GMAC4 and GMAC5
+)
 
 type version uint32
 
@@ -220,19 +226,25 @@ const snpsver mmio.Field[version] = 0xff // release: 0x42 for 4.20
 // the likeliest of all faults there, and the first read shows it on most chips. (On
 // some it stops the bus, and nothing can be said.)
 func (g *Glue) answers(d stmmac.Device) error {
-	if g.info.Bus != vfio.Platform || g.Generation != stmmac.GMAC4 {
+	reg, name := gmac4Version, "MAC_Version"
+	switch {
+	case g.info.Bus != vfio.Platform:
+		return nil
+	case g.Generation == stmmac.GMAC:
+		reg, name = gmacVersion, "Version"
+	case g.Generation != stmmac.GMAC4:
 		return nil
 	}
 	r, err := d.Region(g.Region)
 	if err != nil {
 		return g.fail("prepare", fmt.Errorf("region %d: %w", g.Region, err), "")
 	}
-	v := macVersion.Load(mmio.Window(r, g.CSROffset, r.Len()))
+	v := reg.Load(mmio.Window(r, g.CSROffset, r.Len()))
 	if uint32(v) != mmio.AllOnes && snpsver.Get(v) != 0 {
 		return nil
 	}
-	return g.fail("prepare", fmt.Errorf("MAC_Version reads %#08x: the MAC has no clock, is held in reset, or is not at offset %#x of region %d: %w",
-		uint32(v), g.CSROffset, g.Region, vfio.ErrGone), remedy(g.Preconditions))
+	return g.fail("prepare", fmt.Errorf("%s reads %#08x: the MAC has no clock, is held in reset, or is not at offset %#x of region %d: %w",
+		name, uint32(v), g.CSROffset, g.Region, vfio.ErrGone), remedy(g.Preconditions))
 }
 
 func remedy(preconditions []string) string {

@@ -42,13 +42,13 @@ func TestFindPCI(t *testing.T) {
 		{0x8086, 0x7aad, "Intel Alder Lake-S SGMII 1G port 1", g4, true},
 		{0x8086, 0x54ac, "Intel Alder Lake-N SGMII 1G", g4, true},
 		{0x8086, 0x51ac, "Intel Raptor Lake-P SGMII 1G", g4, true},
-		{0x8086, 0x0937, "Intel Quark X1000", g3, false},
+		{0x8086, 0x0937, "Intel Quark X1000", g3, true},
 		{0x0014, 0x7a03, "Loongson LS7A1000 GMAC", g3, false},
 		{0x0014, 0x7a13, "Loongson LS2K2000 GNET", g3, false},
 		{0x0014, 0x7a23, "Loongson LS7A2000 GMAC", g3, false},
 		{0x16c3, 0x7102, "Synopsys GMAC5 evaluation board", g4, true},
-		{0x104a, 0xcc09, "STMicroelectronics GMAC", g3, false},
-		{0x0700, 0x1108, "stmmac evaluation board", g3, false},
+		{0x104a, 0xcc09, "STMicroelectronics GMAC", g3, true},
+		{0x0700, 0x1108, "stmmac evaluation board", g3, true},
 	} {
 		t.Run(fmt.Sprintf("%04x:%04x", tc.vendor, tc.device), func(t *testing.T) {
 			g := mustFind(t, tree{}, pciInfo(tc.vendor, tc.device))
@@ -150,7 +150,7 @@ func TestFindPlatform(t *testing.T) {
 			if g.Name != tc.name || g.Generation != tc.generation {
 				t.Errorf("%s, %v", g.Name, g.Generation)
 			}
-			if err := g.Support(); (err == nil) != (tc.generation == stmmac.GMAC4) {
+			if err := g.Support(); (err == nil) != (tc.generation == stmmac.GMAC4 || tc.generation == stmmac.GMAC) {
 				t.Errorf("support: %v", err)
 			}
 			if all := strings.Join(g.Limits, "\n"); !strings.Contains(all, tc.limit) || tc.limit == "" && strings.Contains(all, "is not known, only") {
@@ -173,7 +173,7 @@ func TestSupportNames(t *testing.T) {
 		want []string
 	}{
 		{pciInfo(0x0014, 0x7a13), []string{"0000:03:00.0", "Loongson", "8 channels", "stmmacctl unbind pci:0000:03:00.0"}},
-		{pciInfo(0x8086, 0x0937), []string{"Quark", "gmac"}},
+		{pciInfo(0x0014, 0x7a03), []string{"LS7A1000"}},
 		{platformInfo("nvidia,tegra234-mgbe"), []string{"xgmac", "stmmacctl unbind platform:f0804000.ethernet"}},
 		{platformInfo("allwinner,sun8i-h3-emac"), []string{"registers are of Allwinner's own"}},
 	} {
@@ -196,7 +196,7 @@ func TestFindErrors(t *testing.T) {
 		i    vfio.Info
 		want []string
 	}{
-		{pciInfo(0x8086, 0x10d3), []string{"0000:03:00.0", "8086:10d3", "pci:0000:03:00.0,generation=gmac4,region=0", "stmmac.WithGeneration"}},
+		{pciInfo(0x8086, 0x10d3), []string{"0000:03:00.0", "8086:10d3", "pci:0000:03:00.0,generation=gmac4 (or gmac, a 3.x),region=0", "stmmac.WithGeneration"}},
 		{pciInfo(0x6801, 0x1f0a), []string{"6801:1f0a"}},
 		{platformInfo("acme,x1-ethernet", "acme,x0-ethernet"), []string{"acme,x1-ethernet, acme,x0-ethernet", "platform:f0804000.ethernet,generation="}},
 		{platformInfo("snps,dwmac-9.99"), []string{"snps,dwmac-9.99"}},
@@ -402,6 +402,8 @@ func TestMissingPCI(t *testing.T) {
 
 // TestAnswers: a platform device without its clocks is refused with what it needs.
 func TestAnswers(t *testing.T) {
+	gmac4 := []string{"rockchip,rk3568-gmac", "snps,dwmac-4.20a"}
+	gmac := []string{"rockchip,rk3399-gmac", "snps,dwmac"}
 	for _, tc := range []struct {
 		name    string
 		version uint32
@@ -413,37 +415,39 @@ func TestAnswers(t *testing.T) {
 		{"all ones", mmio.AllOnes, 0x2000, vfio.ErrGone},
 		{"zero", 0, 0x2000, vfio.ErrGone},
 		{"no release", 0x1000, 0x2000, vfio.ErrGone},
-		{"a region that is too small", 0, 0x100, vfio.ErrGone},
+		{"a region that is too small", 0, 0x18, vfio.ErrGone},
 		{"no region", 0, 0, os.ErrNotExist},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			d := &device{}
-			if tc.size > 0 {
-				r := mmio.NewFake(tc.size)
-				r.Set(0x110, tc.version)
-				d.r = r
-			}
-			g := mustFind(t, ofNode(map[string]string{"clocks": cells(1), "clock-names": "stmmaceth\x00pclk\x00"}), platformInfo("rockchip,rk3568-gmac", "snps,dwmac-4.20a"))
-			got, err := g.Prepare(context.Background(), d)
-			if tc.is == nil {
-				if got != stmmac.Device(d) || err != nil {
-					t.Errorf("%v, %v", got, err)
+		for reg, compatible := range map[uint32][]string{0x110: gmac4, 0x20: gmac} {
+			t.Run(tc.name+"/"+compatible[0], func(t *testing.T) {
+				d := &device{}
+				if tc.size > 0 {
+					r := mmio.NewFake(tc.size)
+					r.Set(reg, tc.version)
+					d.r = r
 				}
-				return
-			}
-			if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), "f0804000.ethernet") {
-				t.Fatal(err)
-			}
-			if tc.is == vfio.ErrGone && !(strings.Contains(err.Error(), "stmmaceth, pclk") && strings.Contains(err.Error(), "GRF")) {
-				t.Errorf("%v does not say what it needs", err)
-			}
-			if d.closes > 0 {
-				t.Error("closed")
-			}
-		})
+				g := mustFind(t, ofNode(map[string]string{"clocks": cells(1), "clock-names": "stmmaceth\x00pclk\x00"}), platformInfo(compatible...))
+				got, err := g.Prepare(context.Background(), d)
+				if tc.is == nil {
+					if got != stmmac.Device(d) || err != nil {
+						t.Errorf("%v, %v", got, err)
+					}
+					return
+				}
+				if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), "f0804000.ethernet") {
+					t.Fatal(err)
+				}
+				if tc.is == vfio.ErrGone && !(strings.Contains(err.Error(), "stmmaceth, pclk") && strings.Contains(err.Error(), "GRF")) {
+					t.Errorf("%v does not say what it needs", err)
+				}
+				if d.closes > 0 {
+					t.Error("closed")
+				}
+			})
+		}
 	}
 	// What stmmac does not drive, and PCI, is left alone.
-	for _, i := range []vfio.Info{platformInfo("snps,dwmac"), pciInfo(0x8086, 0x4b30)} {
+	for _, i := range []vfio.Info{platformInfo("snps,dwxgmac"), pciInfo(0x8086, 0x4b30)} {
 		d := &device{}
 		if got, err := mustFind(t, tree{}, i).Prepare(context.Background(), d); got != stmmac.Device(d) || err != nil {
 			t.Errorf("%s: %v, %v", i.String(), got, err)
