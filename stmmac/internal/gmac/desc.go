@@ -28,11 +28,13 @@ const demand = 1
 
 // ring is a list of descriptors in memory, a ring or a chain.
 type ring struct {
-	slots unsafe.Pointer // outside the Go heap
-	n     uint32
-	ctrl  uint32 // bits of word 1 of every descriptor
-	end   uint32 // and of the last one in addition
-	core  core.Ring
+	slots   unsafe.Pointer // outside the Go heap
+	bus     uint32         // where the device sees the first one
+	n       uint32
+	ctrl    uint32 // bits of word 1 of every descriptor
+	end     uint32 // and of the last one in addition
+	chained bool   // each names the next one
+	core    core.Ring
 }
 
 // Ring implements core.RxDescs and core.TxDescs.
@@ -57,7 +59,7 @@ func (r *ring) placed(slot uint32) uint32 {
 // and end are the bits of word 1 in a chain and at the end of a ring.
 func (h *HW) ring(bell mmio.Reg[uint32], m core.RingMemory, spare, chained, end uint32) ring {
 	slots := unsafe.Pointer(unsafe.SliceData(m.Mem.Bytes()))
-	r := ring{slots: slots, n: uint32(m.N), end: end, core: core.Ring{
+	r := ring{slots: slots, bus: uint32(m.Mem.Addr()), n: uint32(m.N), end: end, chained: h.cfg.Chain, core: core.Ring{
 		Format: h.format(), Words: slots,
 		Bell: mmio.NewDoorbell(h.csr, uint32(bell)), Base: demand,
 		Spare: spare,
@@ -66,13 +68,33 @@ func (h *HW) ring(bell mmio.Reg[uint32], m core.RingMemory, spare, chained, end 
 		r.ctrl, r.end = chained, 0
 	}
 	for i := range r.n {
-		var next uint32
-		if h.cfg.Chain {
-			next = uint32(m.Mem.Addr()) + (i+1)%r.n*descSize
-		}
-		*(*[4]uint32)(r.at(i)) = [4]uint32{0, r.placed(i), 0, next}
+		*(*[4]uint32)(r.at(i)) = [4]uint32{0, r.placed(i)}
 	}
+	r.link(0, r.n)
 	return r
+}
+
+// link stores where the next descriptor lies in n of a chain that do not wrap.
+func (r *ring) link(first, n uint32) {
+	if !r.chained {
+		return
+	}
+	writeLinks(r.at(first), n, r.bus+(first+1)*descSize)
+	if first+n == r.n {
+		writeLinks(r.at(r.n-1), 1, r.bus)
+	}
+}
+
+// writeLinks stores word 3 of n descriptors: next in the first, and what lies behind
+// that in those that follow. It is a leaf like those in rxdesc.go.
+//
+//go:noinline
+func writeLinks(d unsafe.Pointer, n, next uint32) {
+	for ; n > 0; n-- {
+		*(*uint32)(unsafe.Add(d, des3)) = next
+		next += descSize
+		d = unsafe.Add(d, descSize)
+	}
 }
 
 // RxDescs implements core.Hardware. One descriptor is never the device's: there is
@@ -81,7 +103,7 @@ func (h *HW) ring(bell mmio.Reg[uint32], m core.RingMemory, spare, chained, end 
 func (h *HW) RxDescs(_ int, m core.RingMemory, size int) core.RxDescs {
 	return &rxDescs{
 		ring: h.ring(gmacreg.ReceivePollDemand, m, 1, uint32(gmacreg.RxRCH), uint32(gmacreg.RxRER)),
-		size: uint32(gmacreg.RxRBS1.Of(uint32(size))), interrupts: 1, ipc: h.checksRx(),
+		size: uint32(gmacreg.RxRBS1.Of(uint32(size))), interrupts: 1, hw: h,
 	}
 }
 
@@ -99,19 +121,26 @@ func (h *HW) format() *core.Format {
 		RxWhole: uint32(gmacreg.RxFS | gmacreg.RxLS),
 		RxLast:  uint32(gmacreg.RxLS), RxTogether: true, RxPassed: uint32(gmacreg.RxLS),
 		RxLen: uint16(gmacreg.RxFL.Max()), RxLenAt: 2,
-		RxCsum: new([256]uint8),
+		RxCsum: &h.verdicts,
 
 		// All but TxOwn are bits of word 1, where the length stands too.
 		TxOwn: uint32(gmacreg.TxOWN), TxFirst: uint32(gmacreg.TxFS), TxLast: uint32(gmacreg.TxLS),
 		TxCsum:    uint32(gmacreg.TxCIC.Of(gmacreg.CICFull)),
 		TxDoneErr: uint32(gmacreg.TxES),
 	}
+	h.setVerdicts()
+	return f
+}
+
+// setVerdicts fills the table of verdicts in: without the engine the status says
+// nothing of checksums.
+func (h *HW) setVerdicts() {
+	h.verdicts = [256]uint8{}
 	if h.checksRx() {
-		for i := range f.RxCsum {
-			f.RxCsum[i] = uint8(verdict(gmacreg.RDES0(i)))
+		for i := range h.verdicts {
+			h.verdicts[i] = uint8(verdict(gmacreg.RDES0(i)))
 		}
 	}
-	return f
 }
 
 // verdict is what the low byte of word 0 says of the checksums (databook: Receive

@@ -34,6 +34,8 @@ type HW struct {
 	irq      core.ChannelIRQ
 	watchdog gmacreg.Watchdog // of the receive interrupt; Setup programs it again
 	loop     bool             // the next SetLink sets LM
+	// verdicts is what the low byte of the receive status says of checksums.
+	verdicts [256]uint8
 
 	filter core.AddressFilter
 	mmc    core.MMC

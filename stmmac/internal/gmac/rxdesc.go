@@ -14,7 +14,7 @@ type rxDescs struct {
 	ring
 	size       uint32 // RBS1
 	interrupts int
-	ipc        bool // the engine for checksums is on
+	hw         *HW
 }
 
 var _ core.RxDescs = (*rxDescs)(nil)
@@ -47,10 +47,10 @@ func (r *rxDescs) Status(own uint32) core.RxFlags {
 	}
 	switch {
 	case f != was:
-	case r.ipc && d&gmacreg.RxLC == 0 && verdict(d) == pagepool.RxCsumBad:
+	case r.hw.checksRx() && d&gmacreg.RxLC == 0 && verdict(d) == pagepool.RxCsumBad:
 		// The summary covers the checksums too, against the databook: the frame is
 		// whole, and Meta says what it is worth.
-	case !r.ipc && d&gmacreg.RxIPE != 0:
+	case !r.hw.checksRx() && d&gmacreg.RxIPE != 0:
 		f |= core.RxErrGiant // the bit has this meaning without the engine
 	default:
 		f |= core.RxErrOther
@@ -90,6 +90,9 @@ func (r *rxDescs) write(first uint32, hs []pagepool.Handle, v *pagepool.View, st
 		quiet = 0
 	}
 	writeRxBodies(r.at(first), hs, v.First(), v.Bus(), start, ctrl|quiet)
+	// A device with timestamps writes them over both words of addresses, so that the
+	// link of a chain is gone too.
+	r.link(first, uint32(len(hs)))
 	behind := first + uint32(len(hs))
 	if every > 1 {
 		for slot := (first + every - 1) / every * every; slot < behind; slot += every {

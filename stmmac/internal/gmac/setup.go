@@ -81,6 +81,13 @@ func (h *HW) setupMAC(s core.Setup) {
 		conf |= gmacreg.IPC
 	}
 	gmacreg.MACConfiguration.Update(h.csr, 0, conf)
+	if conf&gmacreg.IPC != 0 && gmacreg.MACConfiguration.Load(h.csr)&gmacreg.IPC == 0 {
+		// The feature register tells of an engine that is not there. Without it the
+		// bits of a verdict mean something else, and the type of any frame would look
+		// like a good one.
+		h.feat.RxChecksum = false
+		h.setVerdicts()
+	}
 	// No source of the MAC core interrupts: nothing here serves one.
 	gmacreg.InterruptMask.Store(h.csr, gmacreg.MACInterruptMaskAll)
 	gmacreg.VLANTagReg.Store(h.csr, 0)

@@ -141,7 +141,7 @@ var leaves = map[string]map[string]func(access) error{
 		"writeTxBodies": bodyOnly, "giveTx": ownOnly,
 	},
 	"gmac": {
-		"writeRxBodies": bodyBehind, "writeControl": bodyBehind,
+		"writeRxBodies": bodyBehind, "writeControl": bodyBehind, "writeLinks": bodyBehind,
 		"writeTxWhole": bodyBehind, "writeTxOne": bodyBehind, "writeTxBodies": bodyBehind,
 		"give": ownFirst, "giveTx": ownFirst,
 	},
