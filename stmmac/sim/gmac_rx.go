@@ -281,7 +281,8 @@ func (g *gmac) complete(f *rxFrame, d0 rg.RDES0, d1 rg.RDES1) {
 	m := g.m
 	c := &m.rx[0]
 	whole := d0&rg.RxLS != 0
-	if whole && d0&gmacRxErrors == 0 {
+	dribble := d0&(rg.RxES|rg.RxDB) == rg.RxES|rg.RxDB
+	if whole && d0&gmacRxErrors == 0 && !dribble {
 		m.stats.RxFrames++
 		m.stats.RxBytes += uint64(f.meta.n)
 	} else {
@@ -334,7 +335,9 @@ func (g *gmac) verdict(f *rxMeta, d3 r4.RDES3) (d0 rg.RDES0) {
 			d0 |= b.gmac
 		}
 	}
-	if d0&gmacRxErrors != 0 {
+	// The databook sums up all of these but the dribble bit; the fault RxError does so
+	// with any.
+	if d0&gmacRxErrors != 0 || d0 != 0 && d3&r4.RxES != 0 {
 		d0 |= rg.RxES
 	}
 	if f.d2&r4.DAFFail != 0 {
