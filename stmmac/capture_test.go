@@ -341,7 +341,9 @@ func (failWriter) Write([]byte) (int, error) { return 0, os.ErrPermission }
 
 // TestCaptureRebuild: a capture goes on over a change of the MTU, rings of another
 // size and a recovery, and has every frame once.
-func TestCaptureRebuild(t *testing.T) {
+func TestCaptureRebuild(t *testing.T) { onEach(t, testCaptureRebuild) }
+
+func testCaptureRebuild(t *testing.T) {
 	r := newRig(t, rigConfig{wrap: polled})
 	_, end := r.capture(stmmac.CaptureOptions{})
 	var rx, tx [][]byte

@@ -36,11 +36,13 @@ func (r *rig) counted(device, driver, none int) {
 // TestD35 asks for checksums in fields that hold the right sum, that of the
 // pseudo header, or nonsense: the wire has the right one each time, and what it
 // was not asked for stays as it is.
-func TestD35(t *testing.T) {
+func TestD35(t *testing.T) { onEach(t, testD35) }
+
+func testD35(t *testing.T) {
 	vector := ipv4(udp, []byte{0x11, 0x11, 0x22, 0x22, 0, 10, 0, 0, 0xab, 0xcd})
 	zero := ipv4(udp, []byte{0x11, 0x11, 0x22, 0x22, 0, 10, 0, 0, 0x48, 0xa3})
 	for _, e := range engines {
-		for _, n := range []int{1, 2, 4} {
+		for _, n := range queueCounts(t, 1, 2, 4) {
 			t.Run(fmt.Sprintf("%s, %d queues", e.name, n), func(t *testing.T) {
 				r := newRig(t, queued(n, e.c))
 				sent := 0
@@ -116,7 +118,9 @@ func fragments6(f []byte, mtu int) (list [][]byte) {
 
 // TestD36 asks for the checksums of fragments: they get that of their header
 // and no other, so the datagram verifies when it is put together.
-func TestD36(t *testing.T) {
+func TestD36(t *testing.T) { onEach(t, testD36) }
+
+func testD36(t *testing.T) {
 	for _, e := range engines {
 		for _, c := range []struct {
 			name string
@@ -169,10 +173,15 @@ func TestD36(t *testing.T) {
 
 // TestD38 sends frames of all lengths around what the engine can do, which
 // follows from FIFO and bus, up to the longest that the FIFO takes.
-func TestD38(t *testing.T) {
+func TestD38(t *testing.T) { onEach(t, testD38) }
+
+func testD38(t *testing.T) {
 	for _, c := range []struct{ fifo, queues, mtu int }{
 		{2048, 1, 2022}, {4096, 1, 4070}, {16384, 1, 9000}, {16384, 4, 4070}, {4096, 2, 1500},
 	} {
+		if c.queues > on(t).limits().queues {
+			continue
+		}
 		for _, bus := range []int{4, 8, 16} {
 			for _, pbl := range []int{0, 32} {
 				t.Run(fmt.Sprintf("FIFO %d, %d queues, bus %d, PBL %d", c.fifo, c.queues, bus, pbl), func(t *testing.T) {
@@ -223,7 +232,9 @@ func TestD38(t *testing.T) {
 
 // TestD38Silent: an engine that leaves out long frames without a word is found
 // by the self-test, and the driver does those.
-func TestD38Silent(t *testing.T) {
+func TestD38Silent(t *testing.T) { onEach(t, testD38Silent) }
+
+func testD38Silent(t *testing.T) {
 	tried := with(func(c *stmmac.Config) { c.SelfTest = true })
 	for _, c := range []struct {
 		limit, mtu int
@@ -259,7 +270,9 @@ func TestD38Silent(t *testing.T) {
 
 // TestD39 puts up to two extension headers in front of what the engine knows:
 // the driver does those.
-func TestD39(t *testing.T) {
+func TestD39(t *testing.T) { onEach(t, testD39) }
+
+func testD39(t *testing.T) {
 	headers := map[string]func(next byte) []byte{
 		"hop-by-hop":  func(next byte) []byte { return []byte{next, 0, 5, 2, 0, 0, 1, 0} },
 		"routing":     func(next byte) []byte { return append([]byte{next, 2, 0, 0}, noise(20, 1)...) },
@@ -268,7 +281,7 @@ func TestD39(t *testing.T) {
 	}
 	numbers := map[string]byte{"hop-by-hop": 0, "routing": 43, "destination": 60, "fragment": 44}
 	for _, e := range engines {
-		for _, n := range []int{1, 4} {
+		for _, n := range queueCounts(t, 1, 4) {
 			t.Run(fmt.Sprintf("%s, %d queues", e.name, n), func(t *testing.T) {
 				r := newRig(t, queued(n, e.c))
 				device, driver, seq := 0, 0, 0
@@ -299,7 +312,9 @@ func TestD39(t *testing.T) {
 
 // TestD40 sends frames with a trailer, which the engine would sum, and with a tag
 // in front of the EtherType, behind which nobody finds the packet.
-func TestD40(t *testing.T) {
+func TestD40(t *testing.T) { onEach(t, testD40) }
+
+func testD40(t *testing.T) {
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
 			r := newRig(t, e.c)
@@ -508,14 +523,16 @@ func TestD42(t *testing.T) {
 
 // TestNoRxEngine: without an engine, or when its feature bit lies, frames come
 // and nobody has looked at them.
-func TestNoRxEngine(t *testing.T) {
+func TestNoRxEngine(t *testing.T) { onEach(t, testNoRxEngine) }
+
+func testNoRxEngine(t *testing.T) {
 	for name, c := range map[string]rigConfig{
 		"no engine":  {sim: sim.Config{NoRxChecksum: true}},
 		"not wanted": {opts: []stmmac.Option{stmmac.WithChecksums(false, true)}},
 		"its feature bit lies": {sim: sim.Config{NoRxChecksum: true},
-			wrap: features(uint32(r4.RXCOESEL), 0)},
+			wrap: claims(t, rxEngine)},
 		"its feature bit lies and it is tried": {sim: sim.Config{NoRxChecksum: true}, opts: []stmmac.Option{with(func(c *stmmac.Config) { c.SelfTest = true })},
-			wrap: features(uint32(r4.RXCOESEL), 0)},
+			wrap: claims(t, rxEngine)},
 	} {
 		for _, mtu := range []int{1500, 9000} {
 			c := c
@@ -554,7 +571,9 @@ func TestCsumOverBuffers(t *testing.T) {
 
 // TestCsumGarbage asks for the checksums of what has none: it leaves as it is,
 // also from full rings, and is counted.
-func TestCsumGarbage(t *testing.T) {
+func TestCsumGarbage(t *testing.T) { onEach(t, testCsumGarbage) }
+
+func testCsumGarbage(t *testing.T) {
 	for _, e := range engines {
 		c := e.c
 		c.opts = append(slices.Clone(c.opts), stmmac.WithRings(8, 8))

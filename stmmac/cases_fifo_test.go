@@ -15,13 +15,14 @@ import (
 // TestFIFOUnknown is case D50: a feature register that does not tell the size of the
 // FIFOs, or tells one that does not exist. MTU 1500 is accepted with every number of
 // queues, and what goes beyond is when somebody says how large the FIFOs are.
-func TestFIFOUnknown(t *testing.T) {
-	for _, codes := range []uint32{0, 12, 31} {
-		for _, n := range []int{1, 2, 4} {
+func TestFIFOUnknown(t *testing.T) { onEach(t, testFIFOUnknown) }
+
+func testFIFOUnknown(t *testing.T) {
+	for _, u := range on(t).unsized() {
+		for _, n := range queueCounts(t, 1, 2, 4) {
 			for _, given := range []int{0, 64 << 10} {
-				t.Run(fmt.Sprintf("code %d, %d queues, given %d", codes, n, given), func(t *testing.T) {
-					f := fakeGMAC4()
-					f.Set(0x0120, codes|codes<<6|1<<14|1<<24)
+				t.Run(fmt.Sprintf("%s, %d queues, given %d", u.name, n, given), func(t *testing.T) {
+					f := u.fake()
 					m, d, err := openOn(t, f, stmmac.WithQueues(n, n), stmmac.WithConfig(func(c *stmmac.Config) { c.RxFIFO, c.TxFIFO = given, given }))
 					if err != nil {
 						t.Fatal(err)
@@ -29,14 +30,13 @@ func TestFIFOUnknown(t *testing.T) {
 					if feat := m.Features(); feat.RxFIFO != 0 || feat.TxFIFO != 0 {
 						t.Errorf("FIFOs of %d and %d", feat.RxFIFO, feat.TxFIFO)
 					}
-					each := 4 * 2048 / n // the fake has four queues
+					each := u.each(n)
 					if given != 0 {
 						each = given / n
 					}
-					for q := range uint32(n) {
-						tx, rx := f.Peek(0x0d00+0x40*q)>>16&0x1ff, f.Peek(0x0d30+0x40*q)>>20
-						if int(tx+1)*256 != each || int(rx+1)*256 != each {
-							t.Errorf("queue %d has TQS %d and RQS %d, want %d bytes", q, tx, rx, each)
+					for q := range n {
+						if rx, tx, divided := on(t).fifo(f, q); divided && (rx != each || tx != each) {
+							t.Errorf("queue %d has %d and %d bytes of the FIFOs, want %d", q, rx, tx, each)
 						}
 					}
 					for _, mtu := range []int{1500, 1501, 2000, 9000} {
@@ -95,7 +95,9 @@ func tagFrame(tags, n int, seq uint64) []byte {
 // TestMTUSteps is case D51: around every change of the size class of a buffer all
 // frames up to the MTU pass with up to two tags, in both directions, and a longer one
 // is dropped and counted.
-func TestMTUSteps(t *testing.T) {
+func TestMTUSteps(t *testing.T) { onEach(t, testMTUSteps) }
+
+func testMTUSteps(t *testing.T) {
 	r := newRig(t, rigConfig{opts: []stmmac.Option{stmmac.WithMTU(1400), stmmac.WithRings(16, 16)}})
 	seq := uint64(0)
 	for mtu := 1496; mtu <= 1530; mtu++ {

@@ -63,7 +63,9 @@ var hashTwins = [3]net.HardwareAddr{{1, 0, 0x5e, 0, 0, 0x01}, {1, 0, 0x5e, 0, 1,
 
 // TestJoinLeave is case D45: joins and leaves of groups whose bins collide, with
 // the link going down and up and the own address changing in between.
-func TestJoinLeave(t *testing.T) {
+func TestJoinLeave(t *testing.T) { onEach(t, testJoinLeave) }
+
+func testJoinLeave(t *testing.T) {
 	for _, bins := range []int{64, 128, 256} {
 		t.Run(fmt.Sprint(bins), func(t *testing.T) {
 			r := newRig(t, rigConfig{sim: sim.Config{HashBins: bins}, opts: []stmmac.Option{stmmac.WithConfig(choosy)}})
@@ -110,8 +112,10 @@ func TestJoinLeave(t *testing.T) {
 // table, the broadcast block, the enable bit of the address and the receive
 // queues, with 1, 2 and 4 queues, each class of frames arrives in the queue that
 // was chosen for it and nothing else comes in.
-func TestResetBites(t *testing.T) {
-	for _, n := range []int{1, 2, 4} {
+func TestResetBites(t *testing.T) { onEach(t, testResetBites) }
+
+func testResetBites(t *testing.T) {
+	for _, n := range queueCounts(t, 1, 2, 4) {
 		for _, routed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d queues, routed %v", n, routed), func(t *testing.T) {
 				last := 0
@@ -179,9 +183,11 @@ func TestResetBites(t *testing.T) {
 }
 
 // TestForeignUnicast is case D48, with one, two and four queues.
-func TestForeignUnicast(t *testing.T) {
+func TestForeignUnicast(t *testing.T) { onEach(t, testForeignUnicast) }
+
+func testForeignUnicast(t *testing.T) {
 	own, foreign := net.HardwareAddr{0x56, 0x13, 0x3c, 0x10, 0x16, 0x42}, net.HardwareAddr{0x2a, 0x10, 0x2f, 0x1b, 0x03, 0x45}
-	for _, n := range []int{1, 2, 4} {
+	for _, n := range queueCounts(t, 1, 2, 4) {
 		r := newRig(t, rigConfig{sim: sim.Config{RxQueues: n, TxQueues: n},
 			opts: []stmmac.Option{stmmac.WithQueues(n, n), stmmac.WithHardwareAddr(own), stmmac.WithConfig(choosy)}})
 		all := []net.HardwareAddr{own, foreign, own, foreign, foreign, own}
@@ -198,7 +204,9 @@ func TestForeignUnicast(t *testing.T) {
 }
 
 // TestFilterKinds asks for one filter after another.
-func TestFilterKinds(t *testing.T) {
+func TestFilterKinds(t *testing.T) { onEach(t, testFilterKinds) }
+
+func testFilterKinds(t *testing.T) {
 	r := newRig(t, rigConfig{opts: []stmmac.Option{stmmac.WithConfig(choosy)}})
 	uni, a, b := net.HardwareAddr{2, 9, 9, 9, 9, 9}, group(1), group(2)
 	all := []net.HardwareAddr{ownMAC, otherMAC, uni, a, b, everyone}
@@ -236,7 +244,9 @@ func TestFilterKinds(t *testing.T) {
 
 // TestFilterUnderTraffic: no change loses a frame that the filters before and
 // after it let in, wherever in the traffic it comes.
-func TestFilterUnderTraffic(t *testing.T) {
+func TestFilterUnderTraffic(t *testing.T) { onEach(t, testFilterUnderTraffic) }
+
+func testFilterUnderTraffic(t *testing.T) {
 	r := newRig(t, rigConfig{opts: []stmmac.Option{stmmac.WithConfig(choosy)}})
 	kept := group(200)
 	r.must(r.mac.JoinGroup(kept))
@@ -308,7 +318,9 @@ func TestFilterFull(t *testing.T) {
 	d.mustUnmap(t)
 }
 
-func TestSetHardwareAddr(t *testing.T) {
+func TestSetHardwareAddr(t *testing.T) { onEach(t, testSetHardwareAddr) }
+
+func testSetHardwareAddr(t *testing.T) {
 	r := newRig(t, rigConfig{opts: []stmmac.Option{stmmac.WithConfig(choosy)}})
 	all := []net.HardwareAddr{ownMAC, otherMAC, everyone}
 	r.hears(all, ownMAC, everyone)

@@ -13,7 +13,9 @@ import (
 // for only if the link has agreed on them, and then nothing is lost; the pause
 // ends when the consumer goes on. (A queue of 4 KiB has no room for the frame
 // that fills it to the threshold and two more.)
-func TestPause(t *testing.T) {
+func TestPause(t *testing.T) { onEach(t, testPause) }
+
+func testPause(t *testing.T) {
 	for _, fifo := range []int{8192, 16384} {
 		for _, l := range []stmmac.Link{{}, {RxPause: true}, {TxPause: true}, {RxPause: true, TxPause: true}} {
 			l.Up, l.Speed, l.FullDuplex = true, 1000, true

@@ -121,7 +121,9 @@ func TestLinkLossInFlight(t *testing.T) {
 // TestCongestion is case D61: a consumer stops for ten seconds at line rate, with
 // pause frames negotiated in all ways. None is sent that was not agreed on; with them
 // nothing is lost; and a MAC that is closed in the middle pauses nobody any more.
-func TestCongestion(t *testing.T) {
+func TestCongestion(t *testing.T) { onEach(t, testCongestion) }
+
+func testCongestion(t *testing.T) {
 	for _, fifo := range []int{4096, 16384} {
 		for _, p := range []struct {
 			partner sim.LinkModes
@@ -208,8 +210,10 @@ func TestCongestion(t *testing.T) {
 
 // TestBusErrorCodes is the other half of case D62: a bus error with every code on
 // every kind of channel, found by polling and told by interrupts.
-func TestBusErrorCodes(t *testing.T) {
-	for _, n := range []int{1, 2, 4} {
+func TestBusErrorCodes(t *testing.T) { onEach(t, testBusErrorCodes) }
+
+func testBusErrorCodes(t *testing.T) {
+	for _, n := range queueCounts(t, 1, 2, 4) {
 		for _, tx := range []bool{false, true} {
 			for _, wrap := range []func(*sim.Device) stmmac.Device{polled, nil} {
 				t.Run(fmt.Sprintf("%d queues, tx %v, polled %v", n, tx, wrap != nil), func(t *testing.T) {
@@ -289,9 +293,11 @@ func (d *mappings) unmap(t *testing.T, addr uint64) {
 // TestUnmapped takes the memory of a running MAC out of the IOMMU (case D62). That
 // does not come back by rebuilding: after the limit the MAC is down with the reason,
 // without going on to reset the device, and everything is given back.
-func TestUnmapped(t *testing.T) {
-	for what, reg := range map[string]uint32{"receive ring": 0x1118, "transmit ring": 0x1110, "buffers": 0} {
-		for _, n := range []int{1, 4} {
+func TestUnmapped(t *testing.T) { onEach(t, testUnmapped) }
+
+func testUnmapped(t *testing.T) {
+	for _, what := range []string{"receive ring", "transmit ring", "buffers"} {
+		for _, n := range queueCounts(t, 1, 4) {
 			t.Run(fmt.Sprintf("%s, %d queues", what, n), func(t *testing.T) {
 				var dev *mappings
 				r := newRig(t, queues(rigConfig{wrap: func(d *sim.Device) stmmac.Device {
@@ -300,9 +306,12 @@ func TestUnmapped(t *testing.T) {
 				}}, n))
 				r.tolerate = []sim.ViolationKind{sim.DMAOutside, sim.BufferOutside}
 				r.flows(1)
-				if reg != 0 {
-					dev.unmap(t, uint64(r.reg(reg))<<32|uint64(r.reg(reg+4)))
-				} else {
+				switch what {
+				case "receive ring":
+					dev.unmap(t, r.gen.list(r.csr(), 0, receiving))
+				case "transmit ring":
+					dev.unmap(t, r.gen.list(r.csr(), 0, sending))
+				default:
 					for a, n := range dev.now {
 						if n > 1<<20 {
 							dev.unmap(t, a)
@@ -526,7 +535,9 @@ func TestStopHangs(t *testing.T) {
 
 // TestLinkLossMidFrame cuts received frames off in their middle: they are counted,
 // those around them arrive, and nothing is rebuilt.
-func TestLinkLossMidFrame(t *testing.T) {
+func TestLinkLossMidFrame(t *testing.T) { onEach(t, testLinkLossMidFrame) }
+
+func testLinkLossMidFrame(t *testing.T) {
 	for _, mode := range []sim.LinkLossMode{sim.LinkLossError, sim.LinkLossNoLast} {
 		for _, mtu := range []int{1500, 9000} {
 			t.Run(fmt.Sprintf("mode %d, MTU %d", mode, mtu), func(t *testing.T) {
@@ -818,7 +829,9 @@ func TestRecoveryUnderTraffic(t *testing.T) {
 // TestEndWhileRebuilding closes MACs, or unplugs their device, while they are being
 // rebuilt without a clock: the end comes soon, waiters hear of it, and no goroutine
 // is left.
-func TestEndWhileRebuilding(t *testing.T) {
+func TestEndWhileRebuilding(t *testing.T) { onEach(t, testEndWhileRebuilding) }
+
+func testEndWhileRebuilding(t *testing.T) {
 	for _, how := range []string{"close", "gone"} {
 		for _, change := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, change %v", how, change), func(t *testing.T) {
@@ -925,7 +938,7 @@ func TestLyingFeatures(t *testing.T) {
 		{"no half duplex, full partner", half, sim.Mode10Full, link(10, true)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := newRig(t, withPHY(rigConfig{wrap: features(0, tc.clear)}, sim.PHYConfig{Partner: sim.Partner{Modes: tc.partner}}, stmmac.PHY{}))
+			r := newRig(t, withPHY(rigConfig{wrap: features(0x011c, 0, tc.clear)}, sim.PHYConfig{Partner: sim.Partner{Modes: tc.partner}}, stmmac.PHY{}))
 			r.pass(1200 * time.Millisecond)
 			r.agrees(tc.want)
 			if tc.want.Up {

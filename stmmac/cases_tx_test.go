@@ -165,11 +165,11 @@ func TestD27(t *testing.T) {
 	}
 }
 
-// owned is the slots of the transmit list that the device has.
-func owned(t *testing.T, s *spy, n int) (slots []int) {
-	t.Helper()
+// txOwned is the slots of the transmit list that the device has.
+func (r *rig) txOwned(n int) (slots []int) {
+	r.Helper()
 	for i := range n {
-		if s.txDesc(t, i)[3]&uint32(r4.TxOWN) != 0 {
+		if r.gen.owned(r.desc(sending, i)) {
 			slots = append(slots, i)
 		}
 	}
@@ -183,14 +183,14 @@ func TestD29(t *testing.T) {
 	for _, pieces := range []int{1, 2, 6, 7, 8, 9, 20} {
 		for used := range n { // descriptors that are in flight before
 			t.Run(fmt.Sprintf("pieces=%d/used=%d", pieces, used), func(t *testing.T) {
-				r, s := spyRig(t, rigConfig{opts: []stmmac.Option{stmmac.WithRings(n, n)}})
+				r := newRig(t, rigConfig{opts: []stmmac.Option{stmmac.WithRings(n, n)}})
 				q := r.mac.Tx(0)
 				for start := range n { // every slot is the first once
 					r.wire.blocked = true
 					before := frames(used, 60, uint64(start)*100)
 					r.send(before...)
 					r.step()
-					was := owned(t, s, n)
+					was := r.txOwned(n)
 					f := frame(20*pieces, 7)
 					b := r.buf(f, 20)
 					k, err := q.Send([]*pagepool.Buf{b})
@@ -211,7 +211,7 @@ func TestD29(t *testing.T) {
 					}
 					if k == 0 {
 						// Nothing of it is with the device.
-						if now := owned(t, s, n); fmt.Sprint(now) != fmt.Sprint(was) {
+						if now := r.txOwned(n); fmt.Sprint(now) != fmt.Sprint(was) {
 							t.Fatalf("the device has slots %v, before %v", now, was)
 						}
 						if got := b.FrameLen(); got != len(f) {
@@ -279,7 +279,9 @@ func pad(list [][]byte) [][]byte {
 // driver maps arenas and not frames and has no bounce buffers, so what can
 // fail for a frame is the check of each fragment, and a mapping only when the
 // device is opened or the pool grows.
-func TestD30(t *testing.T) {
+func TestD30(t *testing.T) { onEach(t, testD30) }
+
+func testD30(t *testing.T) {
 	t.Run("fragments", func(t *testing.T) {
 		r := newRig(t, rigConfig{bufs: 256, bufSize: 512, opts: []stmmac.Option{stmmac.WithRings(16, 16)}})
 		type fault struct {
@@ -423,13 +425,11 @@ func TestD30(t *testing.T) {
 }
 
 // TestD31: buffers up to the limit of the length field go out as they are, and
-// nothing beyond it is told to the device. The limits of the other generations
-// come with them.
-func TestD31(t *testing.T) {
-	const limit = r4.MaxBufLen
-	if limit != 1<<14-1 || r4.B1L.Max() != limit {
-		t.Fatalf("the limit is %d, the field holds %d", limit, r4.B1L.Max())
-	}
+// nothing beyond it is told to the device.
+func TestD31(t *testing.T) { onEach(t, testD31) }
+
+func testD31(t *testing.T) {
+	limit := on(t).limits().txBuf
 	lay := core.RxLayout{Start: 64, Size: 1984, First: 1984, MaxFrame: core.MaxFrameLen(1500)}
 	r := newRings(t, ringsConfig{bufs: 64, bufSize: pagepool.MaxBufSize, maxFrame: 3 * limit, lay: lay,
 		sim: sim.Config{TxFIFO: 64 << 10}})
@@ -467,25 +467,20 @@ func TestD31(t *testing.T) {
 		if want == nil {
 			// Each descriptor has its own length and the first that of the frame:
 			// no bit of a sum runs over into a neighbour.
-			c := chan0(t, r.dev)
-			list := uint64(r4.DMACHTxDescListHAddr.Load(c))<<32 | uint64(r4.DMACHTxDescListAddr.Load(c))
-			i := int(r4.DMACHCurAppTxDesc.Load(c)-uint32(list)) / 16
-			sum, first := 0, true
+			list := r.gen.list(r.csr, 0, sending)
+			i := int(r.gen.current(r.csr, 0, sending)-list) / 16
+			sum := 0
 			for p := head; p != nil; p = p.Next() {
 				d := r.spy.desc(t, list, i%16)
-				wantD2 := uint32(p.Len())
-				wantD3 := uint32(r4.TxOWN)
-				if first {
-					wantD3 |= uint32(r4.TxFD) | uint32(total)
+				want := txDesc{owned: true, first: p == head, last: p.Next() == nil, irq: p.Next() == nil, n: p.Len()}
+				if want.first && r.gen.limits().total {
+					want.total = total
 				}
-				if p.Next() == nil {
-					wantD2 |= uint32(r4.IOC)
-					wantD3 |= uint32(r4.TxLD)
-				}
-				if d[2] != wantD2 || d[3] != wantD3 {
+				got := r.gen.queued(d)
+				if got != want {
 					t.Fatalf("descriptor of %d bytes is %08x", p.Len(), *d)
 				}
-				sum, first = sum+int(r4.B1L.Get(r4.TDES2(d[2]))), false
+				sum += got.n
 				i++
 			}
 			if sum != total {
@@ -499,7 +494,7 @@ func TestD31(t *testing.T) {
 			return
 		}
 		// The MAC cuts what is longer than the longest packet, with FCS.
-		const longest = limit - core.FCSLen
+		const longest = 1<<14 - 1 - core.FCSLen
 		same(t, got, [][]byte{whole[:min(total, longest)]})
 		r.tx.Reap(nil)
 	}
@@ -522,7 +517,12 @@ func TestD31(t *testing.T) {
 		for _, each := range []int{most, most - 1, most/2 + 1, 512} {
 			for _, n := range []int{most - 1, most} {
 				f := frame(n, 1)
-				if k, err := r.mac.Tx(0).Send([]*pagepool.Buf{r.buf(f, each)}); k != 1 || err != nil {
+				b := r.buf(f, each)
+				if k, err := r.mac.Tx(0).Send([]*pagepool.Buf{b}); each > limit {
+					mustFail(t, err, stmmac.ErrFrameTooLong)
+					r.pool.Free(b)
+					continue
+				} else if k != 1 || err != nil {
 					t.Fatalf("%d bytes in pieces of %d: %v", n, each, err)
 				}
 				r.step()
@@ -541,7 +541,7 @@ func TestD31(t *testing.T) {
 // and what belongs to the last on that. Checksum insertion and timestamps are
 // not built: their bits stay clear everywhere.
 func TestD34(t *testing.T) {
-	r, s := spyRig(t, rigConfig{opts: []stmmac.Option{stmmac.WithRings(16, 16)}})
+	r := newRig(t, rigConfig{opts: []stmmac.Option{stmmac.WithRings(16, 16)}})
 	want := [][]byte{frame(80, 1), frame(200, 2), frame(60, 3), frame(90, 4)}
 	bufs := []*pagepool.Buf{r.buf(want[0], 80), r.buf(want[1], 50), r.buf(want[2], 60), r.buf(want[3], 30)}
 	for lap := range 5 {
@@ -556,7 +556,7 @@ func TestD34(t *testing.T) {
 			{60, own | fd | ld | 60},
 			{30, own | fd | 90}, {30, own}, {30 | ioc, own | ld}, // one interrupt a batch
 		} {
-			if got := s.txDesc(t, (at+i)%16); got[2] != d[0] || got[3] != d[1] {
+			if got := r.desc(sending, (at+i)%16); got[2] != d[0] || got[3] != d[1] {
 				t.Errorf("lap %d: descriptor %d is %08x %08x, want %08x %08x", lap, i, got[2], got[3], d[0], d[1])
 			}
 		}

@@ -143,7 +143,9 @@ func TestTxCoalesce(t *testing.T) {
 }
 
 // TestSpin: a queue looks at its ring before it sleeps as often as pays.
-func TestSpin(t *testing.T) {
+func TestSpin(t *testing.T) { onEach(t, testSpin) }
+
+func testSpin(t *testing.T) {
 	r := newRig(t, rigConfig{opts: []stmmac.Option{stmmac.WithCoalesce(stmmac.Coalesce{Spin: 64})}})
 	looks := func() uint64 { return r.dev.Stats().Stores }
 	for i := range 8 {

@@ -6,7 +6,9 @@ import (
 	"github.com/gostmmac/gostmmac/stmmac"
 )
 
-func TestFirstLight(t *testing.T) {
+func TestFirstLight(t *testing.T) { onEach(t, testFirstLight) }
+
+func testFirstLight(t *testing.T) {
 	r := newRig(t, rigConfig{})
 	for round := range 20 {
 		in := frames(100, 60+round*70, uint64(round*100))
@@ -25,7 +27,9 @@ func TestFirstLight(t *testing.T) {
 	}
 }
 
-func TestJumbo(t *testing.T) {
+func TestJumbo(t *testing.T) { onEach(t, testJumbo) }
+
+func testJumbo(t *testing.T) {
 	for name, bufSize := range map[string]int{"one buffer": 9216, "several": 2048, "many": 512} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, rigConfig{bufSize: bufSize, bufs: 4096, opts: []stmmac.Option{stmmac.WithMTU(9000)}})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,42 +17,11 @@ import (
 // eachGMAC runs a test on a GMAC 3.x with a ring and with a chain of descriptors.
 func eachGMAC(t *testing.T, c rigConfig, test func(r *rig)) {
 	t.Helper()
-	for name, chained := range map[string]bool{"ring": false, "chain": true} {
-		t.Run(name, func(t *testing.T) {
-			c := c
-			c.sim.Generation = sim.GMAC
-			c.opts = append([]stmmac.Option{stmmac.WithConfig(func(o *stmmac.Config) { o.Chain = chained })}, c.opts...)
-			test(newRig(t, c))
-		})
+	for _, g := range generations {
+		if g.model() == sim.GMAC {
+			t.Run(g.name, func(t *testing.T) { test(newRig(t, c)) })
+		}
 	}
-}
-
-// TestGMACCases runs on a GMAC 3.x what other tests of this package do on a GMAC4:
-// those that know nothing of its registers and need one queue only.
-func TestGMACCases(t *testing.T) {
-	for _, mode := range []string{"ring", "chain"} {
-		t.Run(mode, func(t *testing.T) {
-			for name, test := range map[string]func(*testing.T){
-				"CaptureRebuild": TestCaptureRebuild, "Congestion": TestCongestion, "CsumGarbage": TestCsumGarbage,
-				"D07Echo": TestD07Echo, "D11": TestD11, "D30": TestD30, "D36": TestD36, "D38Silent": TestD38Silent, "D40": TestD40,
-				"D59": TestD59, "EndWhileRebuilding": TestEndWhileRebuilding, "FilterKinds": TestFilterKinds,
-				"FilterUnderTraffic": TestFilterUnderTraffic, "FirstLight": TestFirstLight, "JoinLeave": TestJoinLeave,
-				"Jumbo": TestJumbo, "LinkLossMidFrame": TestLinkLossMidFrame, "LinksSeesAll": TestLinksSeesAll, "MTUSteps": TestMTUSteps,
-				"NoRxEngine": TestNoRxEngine, "Offsets": TestOffsets, "Oversize": TestOversize, "Pause": TestPause,
-				"Program": TestProgram, "ProgramPanics": TestProgramPanics, "RepeatedFaults": TestRepeatedFaults,
-				"SetHardwareAddr": TestSetHardwareAddr, "SetMTUFails": TestSetMTUFails, "Spin": TestSpin, "TxStall": TestTxStall,
-				"WaitWhileRebuilding": TestWaitWhileRebuilding, "ZeroCopy": TestZeroCopy,
-			} {
-				t.Run(name, test)
-			}
-		})
-	}
-}
-
-// runsOnGMAC says whether a test is one of TestGMACCases, and with a chain.
-func runsOnGMAC(t *testing.T) (on, chained bool) {
-	mode, on := strings.CutPrefix(t.Name(), "TestGMACCases/")
-	return on, strings.HasPrefix(mode, "chain/")
 }
 
 // TestGMACFrames sends and receives frames of every size of MTU 1500, in order.
@@ -306,7 +274,7 @@ func TestGMACRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer dev.Close()
-			m, err := stmmac.Open(context.Background(), dev, generationOf(c.sim), stmmac.WithLink(gigabit),
+			m, err := stmmac.Open(context.Background(), dev, gmacSide{}.options(c.sim), stmmac.WithLink(gigabit),
 				stmmac.WithClock(rigClock{clock, dev}), stmmac.WithCSRClock(125_000_000), c.opt)
 			if err == nil {
 				m.Close()

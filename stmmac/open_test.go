@@ -21,7 +21,7 @@ func openOn(t *testing.T, f *mmio.Fake, opts ...stmmac.Option) (*stmmac.MAC, *fa
 	t.Helper()
 	d := newFakeDevice(f)
 	opts = append([]stmmac.Option{
-		stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithName("fake"), stmmac.WithClock(&stepClock{}),
+		on(t).options(sim.Config{}), stmmac.WithLink(gigabit), stmmac.WithName("fake"), stmmac.WithClock(&stepClock{}),
 	}, opts...)
 	m, err := stmmac.Open(t.Context(), d, opts...)
 	return m, d, err

@@ -21,7 +21,9 @@ func (f programFunc) Run(bufs []*pagepool.Buf, verdicts []stmmac.Verdict) {
 
 // TestProgram runs a program on received frames: every verdict, and a frame
 // whose start it moves into the headroom.
-func TestProgram(t *testing.T) {
+func TestProgram(t *testing.T) { onEach(t, testProgram) }
+
+func testProgram(t *testing.T) {
 	p := programFunc(func(b *pagepool.Buf) stmmac.Verdict {
 		switch v := b.Bytes()[21]; v & 3 {
 		case 0:
@@ -56,7 +58,9 @@ func TestProgram(t *testing.T) {
 }
 
 // TestProgramPanics closes a MAC whose program panicked: the ring is in order.
-func TestProgramPanics(t *testing.T) {
+func TestProgramPanics(t *testing.T) { onEach(t, testProgramPanics) }
+
+func testProgramPanics(t *testing.T) {
 	calls := 0
 	p := programFunc(func(*pagepool.Buf) stmmac.Verdict {
 		if calls++; calls == 3 {
@@ -85,7 +89,9 @@ func TestProgramPanics(t *testing.T) {
 
 // TestOffsets holds where frames start, with and without a program, for every
 // alignment.
-func TestOffsets(t *testing.T) {
+func TestOffsets(t *testing.T) { onEach(t, testOffsets) }
+
+func testOffsets(t *testing.T) {
 	pass := programFunc(func(*pagepool.Buf) stmmac.Verdict { return stmmac.VerdictPass })
 	for _, align := range []int{0, 2} {
 		for name, opts := range map[string][]stmmac.Option{"plain": nil, "program": {stmmac.WithProgram(pass)}} {
@@ -113,7 +119,9 @@ func TestOffsets(t *testing.T) {
 
 // TestOversize drops and counts what is longer than the MTU allows, with the
 // offset that rules out a second buffer and without.
-func TestOversize(t *testing.T) {
+func TestOversize(t *testing.T) { onEach(t, testOversize) }
+
+func testOversize(t *testing.T) {
 	for _, align := range []int{0, 2} {
 		for _, bufSize := range []int{2048, 1024} {
 			r := newRig(t, rigConfig{bufSize: bufSize, opts: []stmmac.Option{stmmac.WithNetIPAlign(align)}})
@@ -194,7 +202,9 @@ func TestFilter(t *testing.T) {
 
 // TestZeroCopy forwards buffers between two MACs of one pool whose memory one
 // of the devices brings, and grows the pool meanwhile.
-func TestZeroCopy(t *testing.T) {
+func TestZeroCopy(t *testing.T) { onEach(t, testZeroCopy) }
+
+func testZeroCopy(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		a := newRig(t, rigConfig{sim: sim.Config{OwnMemory: own}, bufs: 1200})
 		clock := sim.NewManualClock()

@@ -63,7 +63,9 @@ func (r *rig) onlyRx() {
 
 // TestBusErrorRecovery fails one DMA access of each kind (case D62): the MAC is
 // rebuilt, what was received before is kept, and traffic is back within a second.
-func TestBusErrorRecovery(t *testing.T) {
+func TestBusErrorRecovery(t *testing.T) { onEach(t, testBusErrorRecovery) }
+
+func testBusErrorRecovery(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		match func(n int, write bool) bool
@@ -73,7 +75,7 @@ func TestBusErrorRecovery(t *testing.T) {
 		{"transmit buffer", func(n int, write bool) bool { return !write && n >= 60 }},
 		{"transmit descriptor", func(n int, write bool) bool { return !write && n == 16 }},
 	} {
-		for _, queues := range []int{1, 4} {
+		for _, queues := range queueCounts(t, 1, 4) {
 			t.Run(fmt.Sprintf("%s, %d queues", tc.name, queues), func(t *testing.T) {
 				r := newRig(t, rigConfig{wrap: polled, sim: sim.Config{RxQueues: queues, TxQueues: queues},
 					opts: []stmmac.Option{stmmac.WithQueues(queues, queues)}})
@@ -120,7 +122,9 @@ func recoveries(m *stmmac.MAC) (n uint64) {
 
 // TestRepeatedFaults takes the MAC down at the fifth fault within ten seconds, and
 // not when the faults are rare (case D62).
-func TestRepeatedFaults(t *testing.T) {
+func TestRepeatedFaults(t *testing.T) { onEach(t, testRepeatedFaults) }
+
+func testRepeatedFaults(t *testing.T) {
 	for _, tc := range []struct {
 		every time.Duration
 		down  bool
@@ -167,7 +171,9 @@ func TestRepeatedFaults(t *testing.T) {
 
 // TestTxStall keeps frames in the MAC for ever (case D28): the queue is rebuilt
 // and its frames are flushed, each once.
-func TestTxStall(t *testing.T) {
+func TestTxStall(t *testing.T) { onEach(t, testTxStall) }
+
+func testTxStall(t *testing.T) {
 	for _, inflight := range []int{1, 7, 500} {
 		for _, keep := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d in flight, keep %v", inflight, keep), func(t *testing.T) {
@@ -280,7 +286,9 @@ func TestSetMTU(t *testing.T) {
 
 // TestSetMTUFails has no clock for the reset: the call fails, and what the MAC
 // does then depends on whether the clock comes back in time for the old MTU.
-func TestSetMTUFails(t *testing.T) {
+func TestSetMTUFails(t *testing.T) { onEach(t, testSetMTUFails) }
+
+func testSetMTUFails(t *testing.T) {
 	for _, back := range []bool{true, false} {
 		t.Run(fmt.Sprintf("clock comes back %v", back), func(t *testing.T) {
 			r := newRig(t, rigConfig{})
@@ -385,7 +393,9 @@ func TestChangeUnderWaiters(t *testing.T) {
 
 // TestWaitWhileRebuilding ends a Wait that finds a rebuild under way by its own
 // context.
-func TestWaitWhileRebuilding(t *testing.T) {
+func TestWaitWhileRebuilding(t *testing.T) { onEach(t, testWaitWhileRebuilding) }
+
+func testWaitWhileRebuilding(t *testing.T) {
 	r := newRig(t, rigConfig{})
 	r.clock.SetStepped(true)
 	r.dev.SetClockGated(true)

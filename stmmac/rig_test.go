@@ -2,7 +2,6 @@ package stmmac_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -94,7 +93,9 @@ type rig struct {
 	wire  *testWire
 	clock *sim.ManualClock
 	dev   *sim.Device
-	via   stmmac.Device // what the MAC opens: dev, or what rigConfig.wrap made of it
+	gen   generation
+	via   stmmac.Device // what the MAC opens: what rigConfig.wrap made of dev
+	spy   *spy          // between the two, unless there is a wrap of another kind
 	pool  *pagepool.Pool
 	mac   *stmmac.MAC
 	opts  []stmmac.Option
@@ -105,13 +106,13 @@ type rig struct {
 }
 
 // rigConfig is what a test says of its rig; the zero value is a single-queue
-// GMAC4 5.20.
+// GMAC4 5.20, or a GMAC 3.70 where a test runs on that.
 type rigConfig struct {
 	sim     sim.Config
 	bufs    int // buffers of the pool; 0: 2,048
 	bufSize int // bytes; 0: 2,048
 	opts    []stmmac.Option
-	wrap    func(*sim.Device) stmmac.Device // stands between the MAC and the model
+	wrap    func(*sim.Device) stmmac.Device // stands between the MAC and the model; nil: a spy
 }
 
 // gigabit is a fixed link.
@@ -125,20 +126,17 @@ var noSelfTest = stmmac.WithConfig(func(c *stmmac.Config) { c.SelfTest = false }
 // mapping or the audit is not clean.
 func newRig(t *testing.T, c rigConfig) *rig {
 	t.Helper()
-	r := &rig{T: t, wire: &testWire{}, clock: sim.NewManualClock()}
-	c.sim.Inline, c.sim.Clock = true, r.clock
-	if on, chained := runsOnGMAC(t); on {
-		c.sim.Generation = sim.GMAC
-		c.opts = append(c.opts, stmmac.WithConfig(func(o *stmmac.Config) { o.Chain = chained }))
-	}
+	r := &rig{T: t, wire: &testWire{}, clock: sim.NewManualClock(), gen: on(t)}
+	c.sim.Inline, c.sim.Clock, c.sim.Generation = true, r.clock, r.gen.model()
 	var err error
 	if r.dev, err = sim.New(c.sim, r.wire); err != nil {
 		t.Fatal(err)
 	}
-	r.via = r.dev
-	if c.wrap != nil {
-		r.via = c.wrap(r.dev)
+	if c.wrap == nil {
+		c.wrap = func(d *sim.Device) stmmac.Device { return newSpy(d) }
 	}
+	r.via = c.wrap(r.dev)
+	r.spy, _ = r.via.(*spy)
 	if c.bufs == 0 {
 		c.bufs = 2048
 	}
@@ -149,7 +147,7 @@ func newRig(t *testing.T, c rigConfig) *rig {
 		t.Fatal(err)
 	}
 	r.opts = append([]stmmac.Option{
-		generationOf(c.sim), stmmac.WithName("sim"), stmmac.WithPool(r.pool),
+		r.gen.options(c.sim), stmmac.WithName("sim"), stmmac.WithPool(r.pool),
 		stmmac.WithClock(rigClock{r.clock, r.dev}), stmmac.WithPromiscuous(),
 		stmmac.WithHardwareAddr([]byte{2, 0, 0, 0, 0, 1}), stmmac.WithLink(gigabit),
 		noSelfTest,
@@ -157,19 +155,6 @@ func newRig(t *testing.T, c rigConfig) *rig {
 	r.open()
 	t.Cleanup(r.finish)
 	return r
-}
-
-// generationOf says of which generation a model is, and what no register of it tells.
-func generationOf(c sim.Config) stmmac.Option {
-	if c.Generation == sim.GMAC4 {
-		return stmmac.WithGeneration(stmmac.GMAC4)
-	}
-	const size = 16384 // of FIFOs for which sim.Config says nothing
-	return stmmac.WithConfig(func(o *stmmac.Config) {
-		o.Generation = stmmac.GMAC
-		o.RxFIFO, o.TxFIFO = cmp.Or(c.RxFIFO, size), cmp.Or(c.TxFIFO, size)
-		o.PerfectFilters, o.HashBins = 31, cmp.Or(c.HashBins, 64)
-	})
 }
 
 // rigClock is the clock of a MAC on an inline model: while the driver sleeps the
@@ -382,14 +367,21 @@ func mustFail(t *testing.T, err, target error, words ...string) {
 	}
 }
 
-// features wraps a device whose MAC_HW_Feature0 tells also of set, and not of unset.
-func features(set, unset uint32) func(*sim.Device) stmmac.Device {
-	return func(d *sim.Device) stmmac.Device { return lyingDevice{d, set, unset} }
+// features wraps a device whose feature register at off tells also of set, and not of
+// unset.
+func features(off, set, unset uint32) func(*sim.Device) stmmac.Device {
+	return func(d *sim.Device) stmmac.Device { return lyingDevice{d, off, set, unset} }
+}
+
+// claims wraps a device that says that it has an engine.
+func claims(t *testing.T, e engine) func(*sim.Device) stmmac.Device {
+	off, bit := on(t).feature(e)
+	return features(off, bit, 0)
 }
 
 type lyingDevice struct {
 	*sim.Device
-	set, unset uint32
+	off, set, unset uint32
 }
 
 func (d lyingDevice) Region(i int) (mmio.Region, error) {
@@ -404,7 +396,7 @@ type lyingRegion struct {
 
 func (r lyingRegion) Load32(off uint32) uint32 {
 	v := r.Region.Load32(off)
-	if off == 0x011c {
+	if off == r.dev.off {
 		v = v&^r.dev.unset | r.dev.set
 	}
 	return v

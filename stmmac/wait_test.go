@@ -31,6 +31,7 @@ func eachQueue(rx, tx int) *stmmac.MSI {
 func newCable(t *testing.T, cfg sim.Config, vectors string, opts ...stmmac.Option) *cable {
 	t.Helper()
 	c := &cable{}
+	cfg.Generation = on(t).model()
 	var wires [2]sim.Wire
 	wires[0], wires[1] = sim.NewPair(1024)
 	if cfg.RxQueues == 0 {
@@ -51,7 +52,7 @@ func newCable(t *testing.T, cfg sim.Config, vectors string, opts ...stmmac.Optio
 	}
 	for i, d := range c.dev {
 		o := []stmmac.Option{
-			stmmac.WithGeneration(stmmac.GMAC4), stmmac.WithLink(gigabit), stmmac.WithName([]string{"a", "b"}[i]), stmmac.WithPool(c.pool), stmmac.WithPromiscuous(),
+			on(t).options(cfg), stmmac.WithLink(gigabit), stmmac.WithName([]string{"a", "b"}[i]), stmmac.WithPool(c.pool), stmmac.WithPromiscuous(),
 		}
 		if vectors == "each" {
 			o = append(o, stmmac.WithConfig(func(c *stmmac.Config) { c.MSI = eachQueue(cfg.RxQueues, cfg.TxQueues) }))

@@ -109,6 +109,11 @@ type Faults struct {
 	// twice, as the model of QEMU does: first without LS, and so much later with it. RI
 	// comes with both. The channel stands still in between. 0 is none.
 	LateLastSegment time.Duration
+	// EmptyBufferEnds makes a GMAC end a received frame in the first descriptor of a ring
+	// whose second buffer is empty (D25): the descriptor tells the length of the whole
+	// frame, and what its first buffer had no room for is lost. In a chain there is no
+	// second buffer, and frames go on.
+	EmptyBufferEnds bool
 	// Collide is how often the k-th frame (from 0) that is sent in half duplex
 	// collides: 1 to 15 times before it leaves, or more: excessive collisions, it is
 	// given up. With DR in MAC_Configuration the first is one too many. Without it

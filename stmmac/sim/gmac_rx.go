@@ -200,6 +200,8 @@ func (g *gmac) close(f *rxFrame, first bool, here int) (done bool) {
 		}
 		last = f.mode != OverflowNoLast
 		cut = f.cutErr
+	case !last && m.faults.EmptyBufferEnds && g.rx.second() && rg.RxRBS2.Get(d1) == 0:
+		done, last, length = true, true, f.total()
 	case !last && !g.dff && !g.owned(g.rx.following()):
 		done, last = true, true
 		d0 |= rg.RxDE | rg.RxES

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 	rg "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmacreg"
 )
 
@@ -283,22 +284,30 @@ func TestGMACReceiveFaults(t *testing.T) {
 		name  string
 		fault Faults
 		chk   func(d []rg.RDES0) bool
+		ring  bool
 	}{
 		{"cut with error", Faults{Overflow: Overflow{Mode: OverflowLastWithError, Every: 1, After: 2}},
-			func(d []rg.RDES0) bool { return d[1]&(rg.RxLS|rg.RxOE|rg.RxES) == rg.RxLS|rg.RxOE|rg.RxES }},
+			func(d []rg.RDES0) bool { return d[1]&(rg.RxLS|rg.RxOE|rg.RxES) == rg.RxLS|rg.RxOE|rg.RxES }, false},
 		{"cut without LS", Faults{Overflow: Overflow{Mode: OverflowNoLast, Every: 1, After: 2}},
-			func(d []rg.RDES0) bool { return d[1]&(rg.RxLS|rg.RxOWN) == 0 && d[2]&rg.RxOWN != 0 }},
+			func(d []rg.RDES0) bool { return d[1]&(rg.RxLS|rg.RxOWN) == 0 && d[2]&rg.RxOWN != 0 }, false},
 		{"cut without error", Faults{Overflow: Overflow{Mode: OverflowLastWithoutError, Every: 1, After: 1}},
-			func(d []rg.RDES0) bool { return d[0]&(rg.RxLS|rg.RxES) == rg.RxLS }},
+			func(d []rg.RDES0) bool { return d[0]&(rg.RxLS|rg.RxES) == rg.RxLS }, false},
 		{"link loss", Faults{LinkLoss: func(uint64) LinkLossMode { return LinkLossError }},
 			func(d []rg.RDES0) bool {
 				return d[2]&(rg.RxLS|rg.RxRE|rg.RxCE|rg.RxES) == rg.RxLS|rg.RxRE|rg.RxCE|rg.RxES
-			}},
+			}, false},
+		{"dribble", Faults{RxError: func(uint64) gmac4reg.RDES3 { return gmac4reg.RxDE }},
+			func(d []rg.RDES0) bool { return d[2]&(rg.RxLS|rg.RxDB|rg.RxES) == rg.RxLS|rg.RxDB|rg.RxES }, false},
 		{"length", Faults{InconsistentLength: func(uint32) uint32 { return 16383 }},
-			func(d []rg.RDES0) bool { return rg.RxFL.Get(d[2]) == 16383 }},
-		{"timestamps", Faults{ScribbleWriteBack: true}, func(d []rg.RDES0) bool { return d[2]&rg.RxLS != 0 }},
+			func(d []rg.RDES0) bool { return rg.RxFL.Get(d[2]) == 16383 }, false},
+		{"timestamps", Faults{ScribbleWriteBack: true}, func(d []rg.RDES0) bool { return d[2]&rg.RxLS != 0 }, false},
+		{"an empty buffer in a ring", Faults{EmptyBufferEnds: true}, func(d []rg.RDES0) bool {
+			return d[0]&(rg.RxFS|rg.RxLS|rg.RxES) == rg.RxFS|rg.RxLS && rg.RxFL.Get(d[0]) == 604 && d[1]&rg.RxOWN != 0
+		}, true},
+		{"an empty buffer in a chain", Faults{EmptyBufferEnds: true},
+			func(d []rg.RDES0) bool { return d[0]&rg.RxLS == 0 && d[2]&rg.RxLS != 0 && rg.RxFL.Get(d[2]) == 604 }, false},
 	} {
-		g := newGMACRig(t, func(g *gmacRig) { g.size, g.chain = 256, true }, withFaults(c.fault))
+		g := newGMACRig(t, func(g *gmacRig) { g.size, g.chain = 256, !c.ring }, withFaults(c.fault))
 		g.open()
 		g.w.inject(f)
 		g.step()
