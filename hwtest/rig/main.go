@@ -52,7 +52,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			if err != nil {
 				return err
 			}
-			_, err = debian.Setup(ctx, debian.Options{Dir: dir, Mirror: *mirror, Progress: stderr})
+			_, err = debian.Setup(ctx, debian.Options{Dir: dir, Mirror: *mirror, Packages: packages(), Progress: stderr})
 			return err
 		}
 	case "cache":
@@ -137,6 +137,11 @@ func runRigs(ctx context.Context, names []string, dir string, out io.Writer) err
 	tree, err := debian.Open(dir)
 	if err != nil {
 		return err
+	}
+	for _, r := range chosen {
+		if err := tree.Has(r.packages...); err != nil {
+			return err
+		}
 	}
 	logs := filepath.Join(dir, "logs")
 	if err := os.MkdirAll(logs, 0o755); err != nil {

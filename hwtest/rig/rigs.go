@@ -18,15 +18,26 @@ type rig struct {
 	name  string
 	what  string
 	needs string
-	run   func(ctx context.Context, e env, r *report)
+	// packages are what the cache folder holds for it.
+	packages []string
+	run      func(ctx context.Context, e env, r *report)
 }
 
 // rigs returns all rigs.
 func rigs() []rig {
 	return []rig{
 		{"qtest", "QEMU's npcm_gmac (GMAC 3.x, normal descriptors) on npcm845-evb and npcm750-evb, reached over qtest",
-			"Linux on amd64 or arm64, and what setup brings; no root", qtestRig},
+			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUArm}, qtestRig},
 	}
+}
+
+// packages are what all rigs need together.
+func packages() []string {
+	var all []string
+	for _, r := range rigs() {
+		all = append(all, r.packages...)
+	}
+	return all
 }
 
 // find returns a rig by name.

@@ -29,6 +29,9 @@ type Options struct {
 	// Mirror is the address of a mirror of Debian; "" takes that of the
 	// machine's apt sources.
 	Mirror string
+	// Packages are what the folder is to hold, with all that they depend on, beside
+	// what it holds already; none is QEMUArm alone.
+	Packages []string
 	// Progress gets a line for each step.
 	Progress io.Writer
 }
@@ -133,11 +136,19 @@ func (m machine) setup(ctx context.Context, o Options) (t *Tree, err error) {
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 
+	if len(s.Packages) == 0 {
+		s.Packages = []string{QEMUArm}
+	}
 	old, err := read(s.Dir)
 	if err == nil {
-		if err = old.check(); err == nil {
+		if err = errors.Join(old.Has(s.Packages...), old.check()); err == nil {
 			return old, nil
 		}
+		s.Packages = slices.Concat(s.Packages, old.Manifest.Wanted)
+	}
+	s.Packages = sorted(s.Packages)
+	if !areNames(s.Packages) {
+		return nil, &Error{"start", fmt.Errorf("%w: one of %q is no name of a package", os.ErrInvalid, s.Packages), ""}
 	}
 	s.say("%v", err)
 	if s.log, err = os.Create(filepath.Join(s.Dir, "setup.log")); err != nil {
@@ -150,13 +161,24 @@ func (m machine) setup(ctx context.Context, o Options) (t *Tree, err error) {
 		return nil, &Error{"look for disk space", fmt.Errorf("%w: %d MiB are free in %s and %d are needed", ErrDisk, n>>20, s.Dir, needBytes>>20), "free some, or name a folder elsewhere with -cache"}
 	}
 	manifest := &Manifest{}
-	if old != nil && s.whole(old.Manifest.Packages) {
+	if old != nil && slices.Equal(old.Manifest.Wanted, s.Packages) && s.whole(old.Manifest.Packages) {
 		s.say("the packages that the folder keeps are whole")
 		manifest = &old.Manifest
 	} else if manifest, err = s.fetch(ctx); err != nil {
 		return nil, err
 	}
 	return s.unpack(ctx, manifest)
+}
+
+// sorted returns names in order, each once.
+func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+
+// areNames says whether all are names of packages (Debian Policy 5.6.1), and so no options
+// of apt.
+func areNames(all []string) bool {
+	return len(all) > 0 && !slices.ContainsFunc(all, func(n string) bool {
+		return len(n) < 2 || strings.Trim(n, "abcdefghijklmnopqrstuvwxyz0123456789+-.") != "" || strings.ContainsAny(n[:1], "+-.")
+	})
 }
 
 func (s *setup) say(format string, args ...any) {
@@ -188,7 +210,7 @@ func (s *setup) fetch(ctx context.Context) (*Manifest, error) {
 	if _, err := s.call(ctx, "read the package lists", "apt-get", "-q", "update"); err != nil {
 		return nil, err
 	}
-	install := []string{"-q", "-y", "-t", backports, "install", qemuPackage}
+	install := append([]string{"-q", "-y", "-t", backports, "install"}, s.Packages...)
 	out, err := s.call(ctx, "plan", "apt-get", append([]string{"-s"}, install...)...)
 	if err != nil {
 		return nil, err
@@ -197,12 +219,15 @@ func (s *setup) fetch(ctx context.Context) (*Manifest, error) {
 	if err != nil {
 		return nil, &Error{"plan", err, ""}
 	}
-	m := &Manifest{Arch: s.port.arch, Suites: []string{suite, backports}, Mirror: public(from.uri), Wanted: []string{qemuPackage}, Packages: packages}
-	v := m.Version(qemuPackage)
-	if n, err := major(v); err != nil || n < minQEMU {
-		return nil, &Error{"plan", fmt.Errorf("%w: %s %q, and %d is needed", ErrTooOld, qemuPackage, v, minQEMU), "name a mirror that has " + backports + " with -mirror"}
+	m := &Manifest{Arch: s.port.arch, Suites: []string{suite, backports}, Mirror: public(from.uri), Wanted: s.Packages, Packages: packages}
+	for _, p := range s.Packages {
+		if v := m.Version(p); systems[p] != "" {
+			if n, err := major(v); err != nil || n < minQEMU {
+				return nil, &Error{"plan", fmt.Errorf("%w: %s %q, and %d is needed", ErrTooOld, p, v, minQEMU), "name a mirror that has " + backports + " with -mirror"}
+			}
+		}
 	}
-	s.say("downloading %d packages, among them %s %s", len(packages), qemuPackage, v)
+	s.say("downloading %d packages, among them %s", len(packages), m.wanted())
 	if _, err := s.call(ctx, "download", "apt-get", append([]string{"--download-only"}, install...)...); err != nil {
 		return nil, err
 	}
@@ -282,10 +307,15 @@ func (s *setup) unpack(ctx context.Context, m *Manifest) (*Tree, error) {
 		return nil, &Error{"unpack", err, ""}
 	}
 	t := &Tree{Dir: place, Manifest: *m, port: s.port}
-	command, env := t.QEMU()
-	s.env = env
-	if _, err := s.call(ctx, "try QEMU", command[0], append(command[1:], "--version")...); err != nil {
-		return nil, err
+	for _, p := range m.Wanted {
+		if systems[p] == "" {
+			continue
+		}
+		var command []string
+		command, s.env = t.System(systems[p])
+		if _, err := s.call(ctx, "try "+p, command[0], append(command[1:], "--version")...); err != nil {
+			return nil, err
+		}
 	}
 	b, err := json.MarshalIndent(m, "", " ")
 	if err == nil {
@@ -300,7 +330,7 @@ func (s *setup) unpack(ctx context.Context, m *Manifest) (*Tree, error) {
 	if err := s.tidy(m); err != nil {
 		return nil, &Error{"remove what is not needed any more", err, ""}
 	}
-	s.say("complete: %s %s in %s", qemuPackage, m.Version(qemuPackage), place)
+	s.say("complete: %s in %s", m.wanted(), place)
 	return t, nil
 }
 

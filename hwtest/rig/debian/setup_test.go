@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -92,7 +93,7 @@ func (f *fakeMachine) run(ctx context.Context, log io.Writer, env []string, name
 	if strings.HasPrefix(call, "dpkg-deb") {
 		call = "dpkg-deb -x " + filepath.Base(args[1])
 	} else if strings.HasPrefix(call, "ld-linux") {
-		call = "QEMU " + args[len(args)-1]
+		call = filepath.Base(args[2]) + " " + args[len(args)-1]
 	}
 	f.calls = append(f.calls, call)
 	if f.fail != "" && strings.HasPrefix(call, f.fail) {
@@ -110,7 +111,12 @@ func (f *fakeMachine) run(ctx context.Context, log io.Writer, env []string, name
 	if version == "" {
 		version = "1:11.1"
 	}
-	packages := []Package{{"libc6", "2.41", "amd64", ""}, {qemuPackage, version, "amd64", ""}}
+	packages := []Package{{"libc6", "2.41", "amd64", ""}}
+	for _, a := range args {
+		if strings.HasPrefix(a, "qemu-system-") {
+			packages = append(packages, Package{a, version, "amd64", ""})
+		}
+	}
 	switch {
 	case call == "apt-config dump":
 		return []byte("Acquire::Retries \"9\";\n"), nil
@@ -156,7 +162,7 @@ func TestSetup(t *testing.T) {
 	}
 	fetch := []string{"apt-config dump", "apt-get -q update", "apt-get -s -q -y -t trixie-backports install qemu-system-arm", "apt-get --download-only -q -y -t trixie-backports install qemu-system-arm"}
 	unpack := func(v string) []string {
-		return []string{"dpkg-deb -x libc6_2.41_amd64.deb", "dpkg-deb -x qemu-system-arm_1%3a" + v + "_amd64.deb", "QEMU --version"}
+		return []string{"dpkg-deb -x libc6_2.41_amd64.deb", "dpkg-deb -x qemu-system-arm_1%3a" + v + "_amd64.deb", "qemu-system-aarch64 --version"}
 	}
 	f := &fakeMachine{t: t}
 	step := func(name string, want ...string) *Tree {
@@ -187,7 +193,7 @@ func TestSetup(t *testing.T) {
 		t.Errorf("sources %q", f.saw)
 	}
 	m := tree.Manifest
-	if m.Version(qemuPackage) != "1:11.1" || m.Version("none") != "" || len(m.Packages[0].SHA256) != 64 || m.Mirror != "http://b.example/debian" || len(m.Files) != 2 {
+	if m.Version(QEMUArm) != "1:11.1" || m.Version("none") != "" || len(m.Packages[0].SHA256) != 64 || m.Mirror != "http://b.example/debian" || len(m.Files) != 2 {
 		t.Errorf("%+v", m)
 	}
 	command, env := tree.QEMU()
@@ -215,7 +221,7 @@ func TestSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree = step("damaged", append(fetch, unpack("12.0")...)...)
-	if v := tree.Manifest.Version(qemuPackage); v != "1:12.0" {
+	if v := tree.Manifest.Version(QEMUArm); v != "1:12.0" {
 		t.Error(v)
 	}
 	archives, err := os.ReadDir(filepath.Join(dir, aptName, "cache/archives"))
@@ -230,6 +236,51 @@ func TestSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	step("another manifest", append(fetch, unpack("12.0")...)...)
+	b, err := os.ReadFile(filepath.Join(dir, manifestName))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, manifestName), []byte(strings.Replace(string(b), "\"qemu-system-arm\"", "\"--option\"", 1)), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	step("an option in the manifest", append(fetch, unpack("12.0")...)...)
+}
+
+// TestPackages: a folder gets what is asked for beside what it holds.
+func TestPackages(t *testing.T) {
+	needPort(t)
+	dir := t.TempDir()
+	f := &fakeMachine{t: t}
+	get := func(tree *Tree, call string, packages ...string) *Tree {
+		t.Helper()
+		if tree != nil {
+			if err := tree.Has(packages...); (err == nil) != (call == "") || err != nil && (!errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "rig setup")) {
+				t.Errorf("%q: %v", packages, err)
+			}
+		}
+		f.calls = nil
+		tree, err := f.machine().setup(t.Context(), Options{Dir: dir, Packages: packages})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if call == "" && len(f.calls) > 0 || call != "" && !slices.Contains(f.calls, "apt-get -s -q -y -t trixie-backports install "+call) {
+			t.Errorf("%q: calls %q", packages, f.calls)
+		}
+		if err := tree.Has(packages...); err != nil {
+			t.Error(err)
+		}
+		return tree
+	}
+	tree := get(nil, QEMUX86, QEMUX86, QEMUX86)
+	if !slices.Contains(f.calls, "qemu-system-x86_64 --version") || slices.Contains(f.calls, "qemu-system-aarch64 --version") {
+		t.Errorf("%q", f.calls)
+	}
+	tree = get(tree, QEMUArm+" "+QEMUX86, QEMUArm)
+	if !slices.Contains(f.calls, "qemu-system-x86_64 --version") || !slices.Contains(f.calls, "qemu-system-aarch64 --version") {
+		t.Errorf("%q", f.calls)
+	}
+	tree = get(tree, "", QEMUX86)
+	get(tree, "", QEMUArm, QEMUX86)
 }
 
 // TestManifestIsNotTrusted: it names no file outside.
@@ -258,8 +309,9 @@ func TestSetupFails(t *testing.T) {
 		"no plan":      {fake: fakeMachine{fail: "apt-get -s", err: boom}, want: boom, text: "plan"},
 		"no download":  {fake: fakeMachine{fail: "apt-get --download", err: boom}, want: boom, text: "download"},
 		"no dpkg-deb":  {fake: fakeMachine{fail: "dpkg-deb", err: exec.ErrNotFound}, want: exec.ErrNotFound, text: "dpkg"},
-		"QEMU is lame": {fake: fakeMachine{fail: "QEMU", err: boom}, want: boom, text: "try QEMU"},
+		"QEMU is lame": {fake: fakeMachine{fail: "qemu-system", err: boom}, want: boom, text: "try qemu-system-arm"},
 		"too old":      {fake: fakeMachine{version: "1:10.0"}, want: ErrTooOld, text: "1:10.0"},
+		"no package":   {change: func(_ *machine, o *Options) { o.Packages = []string{QEMUX86, "-y"} }, want: os.ErrInvalid, text: "-y"},
 		"no disk":      {change: func(m *machine, _ *Options) { m.free = func(string) (uint64, error) { return needBytes - 1, nil } }, want: ErrDisk, text: "MiB are free"},
 		"no look":      {change: func(m *machine, _ *Options) { m.free = func(string) (uint64, error) { return 0, boom } }, want: boom},
 		"no lock":      {change: func(m *machine, _ *Options) { m.lock = func(string) (func() error, error) { return nil, boom } }, want: boom},

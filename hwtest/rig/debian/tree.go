@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 )
 
 // Manifest says what a cache folder holds.
@@ -16,7 +17,7 @@ type Manifest struct {
 	Arch     string    `json:"arch"`
 	Suites   []string  `json:"suites"`
 	Mirror   string    `json:"mirror"` // without user and password
-	Wanted   []string  `json:"wanted"`
+	Wanted   []string  `json:"wanted"` // sorted
 	Packages []Package `json:"packages"`
 	Files    []File    `json:"files"` // of the tree
 }
@@ -37,6 +38,15 @@ func (m *Manifest) Version(name string) string {
 	return ""
 }
 
+// wanted names what was asked for, with versions.
+func (m *Manifest) wanted() string {
+	var all []string
+	for _, p := range m.Wanted {
+		all = append(all, p+" "+m.Version(p))
+	}
+	return strings.Join(all, ", ")
+}
+
 // Names in a cache folder.
 const (
 	manifestName = "manifest.json"
@@ -44,11 +54,19 @@ const (
 	aptName      = "apt"
 )
 
-// qemuPackage is the package of QEMU's boards with arm processors.
-const qemuPackage = "qemu-system-arm"
+// Packages of QEMU that a cache folder can hold, by the processors of the machines that
+// they emulate.
+const (
+	QEMUArm = "qemu-system-arm" // arm and arm64
+	QEMUX86 = "qemu-system-x86" // i386 and amd64
+)
 
-// minQEMU is the first version with GMACs on npcm845-evb. Debian's packages have
-// the qtest accelerator since then too.
+// systems says which program shows that a package of QEMU runs: that of the processor
+// that Tree.System takes.
+var systems = map[string]string{QEMUArm: "aarch64", QEMUX86: "x86_64"}
+
+// minQEMU is the first version with GMACs on npcm845-evb and with vfio-user-pci in
+// Debian's packages. These have the qtest accelerator since then too.
 const minQEMU = 11
 
 // Tree is a folder of programs.
@@ -99,7 +117,7 @@ func read(dir string) (*Tree, error) {
 	if err := json.Unmarshal(b, &t.Manifest); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrIncomplete, manifestName, err)
 	}
-	if m := t.Manifest; m.Arch != p.arch || len(m.Packages) == 0 || len(m.Files) == 0 || !slices.Equal(m.Suites, []string{suite, backports}) {
+	if m := t.Manifest; m.Arch != p.arch || len(m.Packages) == 0 || len(m.Files) == 0 || !slices.Equal(m.Suites, []string{suite, backports}) || !slices.Equal(m.Wanted, sorted(m.Wanted)) || !areNames(m.Wanted) {
 		return nil, fmt.Errorf("%w: %s is of another kind", ErrIncomplete, manifestName)
 	}
 	return t, nil
@@ -140,13 +158,29 @@ func files(dir string) ([]File, error) {
 	return all, err
 }
 
+// Has says whether the tree was made with packages. One that is missing is an error that
+// is ErrIncomplete.
+func (t *Tree) Has(packages ...string) error {
+	for _, p := range packages {
+		if !slices.Contains(t.Manifest.Wanted, p) {
+			return &Error{"open " + filepath.Dir(t.Dir), fmt.Errorf("%w: it was filled without %s", ErrIncomplete, p), "go run ./hwtest/rig setup adds it"}
+		}
+	}
+	return nil
+}
+
 // QEMU returns the command of QEMU's boards with 64-bit arm processors (which has those
-// with 32 bits too) and what its environment needs: the tree's own dynamic loader runs
-// it, so that the machine's libraries take no part.
-func (t *Tree) QEMU() (command, env []string) {
+// with 32 bits too), as System does. They are in QEMUArm.
+func (t *Tree) QEMU() (command, env []string) { return t.System(systems[QEMUArm]) }
+
+// System returns the command of QEMU's machines with a processor (in QEMU's words:
+// aarch64, x86_64) and what its environment needs: the tree's own dynamic loader runs
+// it, so that the machine's libraries take no part. Whether the tree has it is for Has
+// to say.
+func (t *Tree) System(processor string) (command, env []string) {
 	lib := filepath.Join(t.Dir, "usr/lib", t.port.triple)
 	return []string{
-		filepath.Join(t.Dir, t.port.loader), "--library-path", lib,
-		filepath.Join(t.Dir, "usr/bin/qemu-system-aarch64"), "-L", filepath.Join(t.Dir, "usr/share/qemu"),
+		filepath.Join(t.Dir, t.port.loader), "--library-path", lib, filepath.Join(t.Dir, "usr/bin/qemu-system-"+processor),
+		"-L", filepath.Join(t.Dir, "usr/share/qemu"), "-L", filepath.Join(t.Dir, "usr/share/seabios"),
 	}, []string{"QEMU_MODULE_DIR=" + filepath.Join(lib, "qemu")}
 }
