@@ -311,7 +311,12 @@ func testD21(t *testing.T) {
 				mem := make([]byte, n+128)
 				return mem[-uintptr(unsafe.Pointer(&mem[0]))&63:][:n+int(skew)]
 			}
-			m, err := stmmac.Open(t.Context(), s, on(t).options(sc), stmmac.WithLink(gigabit), stmmac.WithClock(clock), stmmac.WithRings(8, 8))
+			// With a pool of its own nothing but the lists is misplaced.
+			pool, err := pagepool.New(d, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := stmmac.Open(t.Context(), s, on(t).options(sc), stmmac.WithLink(gigabit), stmmac.WithClock(clock), stmmac.WithRings(8, 8), stmmac.WithPool(pool))
 			if err == nil {
 				m.Close()
 				t.Fatalf("a list %d bytes beside an aligned address was taken", skew)
@@ -322,6 +327,9 @@ func testD21(t *testing.T) {
 			}
 			if n := s.mappings(); n != 0 {
 				t.Errorf("%d mappings are left", n)
+			}
+			if err := pool.Close(); err != nil {
+				t.Error(err)
 			}
 		}
 	})
