@@ -19,11 +19,12 @@ func (m *MAC) change(ctx context.Context, op string, check func() error, set fun
 		return wrap(op, m.cfg.Name, err)
 	}
 	// Close does not wait for what a device that does not obey may take.
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(m.life, func() { cancel(ErrClosed) })()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(m.life, cancel)()
 	err := m.rebuild(ctx, op, true, set)
-	if err != nil && context.Cause(ctx) == ErrClosed {
+	// The end of m.life may reach ctx later than what it ends gives up by itself.
+	if err != nil && m.life.Err() != nil {
 		return &Error{Op: op, Dev: m.cfg.Name, Err: ErrClosed}
 	}
 	return err

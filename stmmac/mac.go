@@ -193,9 +193,10 @@ func (m *MAC) wrap(op string, err error) *Error { return &Error{Op: op, Dev: m.c
 
 // fail marks the device as failed, unless it is, and wakes everybody who waits. It
 // returns why the device failed. What ends because Close does not wait for it is
-// closed: whoever waits must not get the end of a context that is not theirs.
+// closed: whoever waits must not get the end of a context that is not theirs. A reset
+// that finds no clock may give up before it hears of Close.
 func (m *MAC) fail(err *Error) error {
-	if m.life.Err() != nil && errors.Is(err, context.Canceled) {
+	if m.life.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ErrNoClock)) {
 		err = &Error{Op: err.Op, Dev: err.Dev, Err: ErrClosed}
 	}
 	if m.failure.CompareAndSwap(nil, err) {
