@@ -52,11 +52,14 @@ var allowed = map[string][]string{
 	"hwtest":                        {}, // what is imported has the build tag
 	"hwtest/peer":                   {"hwtest/rig/qtest", "stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "golang.org/x/sys/..."},
 	"hwtest/remote":                 {"hwtest/peer", "stmmac/bus"},
+	"internal/bringup":              {"mmio", "stmmac"},       // and only tests and rigs import it
 	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
 	"internal/pcapngtest":           {},                       // and only tests import it
-	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack"},
+	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/note", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack", "hwtest/rig/trace"},
 	"hwtest/rig/scheme":             {"hwtest/rig/debian", "hwtest/rig/qtest", "stmmac", "stmmac/bus"},
-	"hwtest/rig/drive":              {"hwtest/rig/scheme", "hwtest/rig/qtest", "pagepool", "stmmac"},
+	"hwtest/rig/drive":              {"barrier", "hwtest/rig/note", "hwtest/rig/scheme", "hwtest/rig/qtest", "mmio", "pagepool", "stmmac"},
+	"hwtest/rig/note":               {},
+	"hwtest/rig/trace":              {"hwtest/rig/drive", "hwtest/rig/note", "hwtest/rig/qtest", "internal/bringup", "mmio", "stmmac"},
 	"hwtest/rig/stack":              {"hwtest/rig/scheme", "hwtest/rig/qtest", "netstack", "stmmac"},
 	"hwtest/rig/debian":             {},
 	"hwtest/rig/qtest":              {"mmio", "golang.org/x/sys/..."},

@@ -90,7 +90,7 @@ func (h *hardware) run(ctx context.Context, r *report, prefix, device, peer, log
 		if o.Result == "failed" {
 			failed++
 		}
-		r.add(prefix+o.Name, time.Duration(o.Seconds*float64(time.Second)), o.err())
+		r.add(prefix+o.Name, time.Duration(o.Seconds*float64(time.Second)), o.err(), "")
 	}
 	err = errors.Join(lines.Err(), c.Wait())
 	if err == nil || failed > 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/debian"
+	"github.com/gostmmac/gostmmac/hwtest/rig/note"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -82,6 +83,29 @@ func TestReport(t *testing.T) {
 	}
 	if _, err := newReport(io.Discard, filepath.Join(t.TempDir(), "x", "log")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// TestReportNotes: what a test says stands in its line, also when it fails.
+func TestReportNotes(t *testing.T) {
+	var out strings.Builder
+	r, err := newReport(&out, filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.test(t.Context(), "good", func(ctx context.Context) error {
+		note.Printf(ctx, "%d frames", 3)
+		return nil
+	})
+	r.test(t.Context(), "bad", func(ctx context.Context) error {
+		note.Printf(ctx, "4 frames")
+		return errors.New("one is missing")
+	})
+	if err := r.end(); !errors.Is(err, errTests) {
+		t.Error(err)
+	}
+	if l := strings.Split(out.String(), "\n"); !strings.HasSuffix(l[0], "): 3 frames") || !strings.HasSuffix(l[1], "): one is missing: 4 frames") {
+		t.Errorf("%q", l)
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/drive"
 	"github.com/gostmmac/gostmmac/hwtest/rig/qtest"
 	"github.com/gostmmac/gostmmac/hwtest/rig/regcheck"
 	"github.com/gostmmac/gostmmac/hwtest/rig/scheme"
 	"github.com/gostmmac/gostmmac/hwtest/rig/stack"
+	"github.com/gostmmac/gostmmac/hwtest/rig/trace"
 )
 
 // qtestTest is a test of the qtest rig. It runs on a machine that others use before and
@@ -33,8 +35,11 @@ func qtestTests() []qtestTest {
 			}})
 		}
 	}
-	for _, t := range drive.Tests() {
+	for _, t := range slices.Concat(drive.Tests(), trace.Tests()) {
 		all = append(all, qtestTest{"driver: " + t.Name, t.Run})
+	}
+	for _, t := range drive.Survivals() {
+		all = append(all, qtestTest{"driver survives: " + t.Name, t.Run})
 	}
 	return append(all, qtestTest{"netstack: address and ping", stack.Ping})
 }

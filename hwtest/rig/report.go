@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/gostmmac/gostmmac/hwtest/rig/note"
 )
 
 // errTests says that tests failed.
@@ -33,7 +35,7 @@ func newReport(out io.Writer, log string) (*report, error) {
 }
 
 // limit is how long one test may take: a guard against a hang, far above what any needs.
-const limit = time.Minute
+const limit = 5 * time.Minute
 
 // test runs a test, and says whether it passed. Once ctx has ended no test is run; one that
 // ends because of that has failed.
@@ -44,25 +46,29 @@ func (r *report) test(ctx context.Context, name string, f func(ctx context.Conte
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	ctx, notes := note.Take(ctx)
 	begin := time.Now()
 	err := f(ctx)
-	r.add(name, time.Since(begin), err)
+	r.add(name, time.Since(begin), err, notes.String())
 	return err == nil
 }
 
-// add reports a test that took so long and ended with err.
-func (r *report) add(name string, took time.Duration, err error) {
+// add reports a test that took so long, ended with err and said something, or "".
+func (r *report) add(name string, took time.Duration, err error, said string) {
 	took = took.Round(time.Millisecond)
+	if said != "" {
+		said = ": " + said
+	}
 	switch {
 	case err == nil:
 		r.passed++
-		fmt.Fprintf(r.out, "ok    %s (%v)\n", name, took)
+		fmt.Fprintf(r.out, "ok    %s (%v)%s\n", name, took, said)
 	case errors.Is(err, errSkip):
 		r.skipped++
 		fmt.Fprintf(r.out, "skip  %s: %s\n", name, strings.TrimSuffix(err.Error(), ": "+errSkip.Error()))
 	default:
 		r.failed++
-		fmt.Fprintf(r.out, "FAIL  %s (%v): %v\n", name, took, err)
+		fmt.Fprintf(r.out, "FAIL  %s (%v): %v%s\n", name, took, err, said)
 	}
 }
 

@@ -3,6 +3,7 @@ package drive
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,13 +27,15 @@ const (
 	// window is how many of them are on their way: the model drops what finds no
 	// buffer, and QEMU what is more than 10,000 frames behind.
 	window = 16
+	// descriptor is how many bytes one holds of a frame of several.
+	descriptor = 1984
 )
 
 // Tests returns the tests. Each opens the MAC and closes it.
 func Tests() []Test {
 	var all []Test
 	add := func(name string, slots int, run func(context.Context, *board) error, opts ...stmmac.Option) {
-		all = append(all, Test{name, func(ctx context.Context, m *qtest.Machine) error { return with(ctx, m, slots, run, opts...) }})
+		all = append(all, named(name, slots, run, opts...))
 	}
 	add("open, features, PHY and link", 128, identify)
 	add("open again, 20 times", 128, reopen)
@@ -54,14 +57,22 @@ func Tests() []Test {
 	return all
 }
 
+// named is a test on an open MAC with rings of so many slots.
+func named(name string, slots int, run func(context.Context, *board) error, opts ...stmmac.Option) Test {
+	return Test{name, func(ctx context.Context, m *qtest.Machine) error { return with(ctx, m, slots, run, opts...) }}
+}
+
 // board is an open MAC, and the other end of its cable.
 type board struct {
 	mac  *stmmac.MAC
+	dev  *watched
 	wire *qtest.Wire
 	n    int // frames to send
 	// slots is how many descriptors each ring has.
 	slots int
-	open  func(ctx context.Context) (*stmmac.MAC, error)
+	// open opens the MAC as it was opened for the test, with opts behind.
+	open    func(ctx context.Context, opts ...stmmac.Option) (*stmmac.MAC, error)
+	machine *qtest.Machine
 }
 
 // few makes a test send a tenth of the frames.
@@ -76,19 +87,22 @@ func with(ctx context.Context, m *qtest.Machine, slots int, run func(context.Con
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // a guard against a hang
 	defer cancel()
 	opts = slices.Concat(scheme.Options("qtest"), []stmmac.Option{stmmac.WithRings(slots, slots)}, opts)
-	b := &board{wire: m.Wire(), n: frames, slots: slots}
-	b.open = func(ctx context.Context) (*stmmac.MAC, error) { return stmmac.Open(ctx, m.Device(), opts...) }
+	b := &board{dev: watch(m.Device()), wire: m.Wire(), n: frames, slots: slots, machine: m}
+	b.open = func(ctx context.Context, more ...stmmac.Option) (*stmmac.MAC, error) {
+		return stmmac.Open(ctx, b.dev, slices.Concat(opts, more)...)
+	}
 	if b.mac, err = b.open(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.mac.Close()) }()
-	if err := waitUp(ctx, b.mac); err != nil {
+	if err := WaitUp(ctx, b.mac); err != nil {
 		return err
 	}
 	return run(ctx, b)
 }
 
-func waitUp(ctx context.Context, m *stmmac.MAC) error {
+// WaitUp waits until the link of m is up.
+func WaitUp(ctx context.Context, m *stmmac.MAC) error {
 	for l := range m.Links(ctx) {
 		if l.Up {
 			return nil
@@ -138,7 +152,7 @@ func changeMTU(ctx context.Context, b *board) error {
 		if err := b.mac.SetMTU(ctx, mtu); err != nil {
 			return err
 		}
-		if err := waitUp(ctx, b.mac); err != nil {
+		if err := WaitUp(ctx, b.mac); err != nil {
 			return err
 		}
 		if err := exchange(ctx, b, 100); err != nil {
@@ -155,7 +169,11 @@ func (b *board) frame(i int) []byte { return frame(b.mac.MTU(), i) }
 // and what follows from it, so that a wrong byte is one of no frame.
 func frame(mtu, i int) []byte {
 	const least, header = 60, 14
-	n := least + i*733%max(1, mtu+header-least+1)
+	return sized(least+i*733%max(1, mtu+header-least+1), i)
+}
+
+// sized is frame i with n bytes, 18 or more.
+func sized(n, i int) []byte {
 	f := append(make([]byte, 0, n), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1, 0x88, 0xb5,
 		byte(i>>24), byte(i>>16), byte(i>>8), byte(i))
 	for len(f) < n {
@@ -164,37 +182,68 @@ func frame(mtu, i int) []byte {
 	return f[:n]
 }
 
-func (b *board) check(what string, i int, got []byte) error {
-	want := b.frame(i)
+// number is the number of a frame.
+func number(f []byte) int {
+	if len(f) < 18 {
+		return -1
+	}
+	return int(binary.BigEndian.Uint32(f[14:]))
+}
+
+// upTo makes frames of sizes up to an MTU by their numbers.
+func upTo(mtu int) func(i int) []byte { return func(i int) []byte { return frame(mtu, i) } }
+
+func (b *board) check(what string, i int, got []byte) error { return same(what, i, got, b.frame(i)) }
+
+// same compares frame i with what it is to be.
+func same(what string, i int, got, want []byte) error {
 	if bytes.Equal(got, want) {
 		return nil
 	}
-	return fmt.Errorf("%s: frame %d has %d bytes, % x, want %d, % x", what, i, len(got), got[:min(24, len(got))], len(want), want[:24])
+	return fmt.Errorf("%s: frame %d has %d bytes, % x, want %d, % x", what, i, len(got), got[:min(24, len(got))], len(want), want[:min(24, len(want))])
 }
 
 // transmit sends frames by the driver and compares what comes out.
 func transmit(ctx context.Context, b *board) error {
-	for i := 0; i < b.n; {
-		var batch []*pagepool.Buf
-		for k := range min(window, b.n-i) {
-			f, err := b.mac.Pool().AllocFrame(b.frame(i+k), 0)
-			if err != nil {
-				return err
-			}
-			batch = append(batch, f)
+	for i := 0; i < b.n; i += window {
+		k := min(window, b.n-i)
+		bufs, err := b.batch(b.frame, i, k)
+		if err == nil {
+			err = send(ctx, b.mac, bufs)
 		}
-		if err := send(ctx, b.mac, batch); err != nil {
+		if err == nil {
+			err = b.leave(ctx, b.frame, i, k)
+		}
+		if err != nil {
 			return err
 		}
-		for range batch {
-			got, err := recv(ctx, b.wire)
-			if err != nil {
-				return fmt.Errorf("after %d frames: %w", i, err)
-			}
-			if err := b.check("sent", i, got); err != nil {
-				return err
-			}
-			i++
+	}
+	return nil
+}
+
+// batch makes k frames of the pool from frame i on.
+func (b *board) batch(of func(i int) []byte, i, k int) ([]*pagepool.Buf, error) {
+	var all []*pagepool.Buf
+	for ; len(all) < k; i++ {
+		f, err := b.mac.Pool().AllocFrame(of(i), 0)
+		if err != nil {
+			b.mac.Pool().FreeBatch(all)
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// leave takes k frames from frame i on off the wire.
+func (b *board) leave(ctx context.Context, of func(i int) []byte, i, k int) error {
+	for end := i + k; i < end; i++ {
+		got, err := recv(ctx, b.wire)
+		if err == nil {
+			err = same("sent", i, got, of(i))
+		}
+		if err != nil {
+			return fmt.Errorf("before frame %d: %w; %+v", i, err, b.mac.Tx(0).Stats())
 		}
 	}
 	return nil
@@ -297,7 +346,6 @@ func exchange(ctx context.Context, b *board, total int) error {
 	defer func() { <-ended }()
 	defer cancel(nil)
 	// Of long frames fewer are on their way: each takes several descriptors.
-	const descriptor = 1984 // bytes
 	ahead := max(1, min(window, b.slots/2/(b.mac.MTU()/descriptor+1)))
 	for sent, got := 0, 0; got < total; got++ {
 		for ; sent < min(total, got+ahead); sent++ {

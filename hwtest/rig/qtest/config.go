@@ -108,8 +108,8 @@ func (c *Config) complete() error {
 // dev names the MAC in errors.
 func (c *Config) dev() string { return fmt.Sprintf("%s/gmac%d", c.Machine, c.NIC) }
 
-// path is the name of the MAC in QEMU's object tree.
-func (c *Config) path() string { return fmt.Sprintf("/machine/soc/gmac[%d]", c.NIC) }
+// Path is the name of the MAC in QEMU's object tree.
+func (c *Config) Path() string { return fmt.Sprintf("/machine/soc/gmac[%d]", c.NIC) }
 
 // netdev is the name of the cable of the MAC.
 func (c *Config) netdev() string { return fmt.Sprintf("n%d", c.NIC) }

@@ -53,7 +53,7 @@ func TestConfig(t *testing.T) {
 	if slices.Contains(args, "-S") {
 		t.Error("-S is given")
 	}
-	if c.path() != "/machine/soc/gmac[2]" || c.dev() != "npcm845-evb/gmac2" {
-		t.Errorf("%s, %s", c.path(), c.dev())
+	if c.Path() != "/machine/soc/gmac[2]" || c.dev() != "npcm845-evb/gmac2" {
+		t.Errorf("%s, %s", c.Path(), c.dev())
 	}
 }

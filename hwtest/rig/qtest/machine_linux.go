@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -88,7 +89,7 @@ func (m *Machine) meet() error {
 		return &Error{"start", m.cfg.dev(), fmt.Errorf("the version register reads %#x instead of %#x: %w", v, wantVersion, errors.ErrUnsupported),
 			"QEMU 11 or later has this MAC"}
 	}
-	if err := m.conn.command("irq_intercept_out " + m.cfg.path() + " sysbus-irq"); err != nil {
+	if err := m.conn.command("irq_intercept_out " + m.cfg.Path() + " sysbus-irq"); err != nil {
 		return m.gone("intercept the interrupt", err)
 	}
 	if err := m.qmp.meet(); err != nil {
@@ -263,6 +264,14 @@ func (m *Machine) kill() error {
 }
 
 func (m *Machine) base() uint64 { return regBase + uint64(m.cfg.NIC)*regStride }
+
+// Config is what the machine was started with, with the defaults filled in: another one
+// can be started that is like it.
+func (m *Machine) Config() Config {
+	c := m.cfg
+	c.Command, c.Env, c.Args = slices.Clone(c.Command), slices.Clone(c.Env), slices.Clone(c.Args)
+	return c
+}
 
 // Pid is the process number of QEMU.
 func (m *Machine) Pid() int { return m.cmd.Process.Pid }

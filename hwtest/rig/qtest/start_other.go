@@ -23,6 +23,9 @@ type Machine struct{}
 // Start is refused with errors.ErrUnsupported.
 func Start(context.Context, Config) (*Machine, error) { return nil, refused("start") }
 
+// Config is empty.
+func (m *Machine) Config() Config { return Config{} }
+
 // Pid is the process number of QEMU.
 func (m *Machine) Pid() int { return 0 }
 

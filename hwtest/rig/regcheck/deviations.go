@@ -37,6 +37,7 @@ func Deviations() []Test {
 	return []Test{
 		{"poll demand flushes no held frame", heldFrames},
 		{"clearing RU flushes held frames", heldFramesRU},
+		{"the start drops the first held frame while the receiver is off", heldFrameDropped},
 		{"transmit without TE and ST", transmitWithoutTE},
 		{"a new list address is ignored until the reset", baseStays},
 		{"FTF does not clear itself", ftfStays},
@@ -125,6 +126,29 @@ func heldFramesRU(ctx context.Context, b *Board) error {
 	}
 	b.regs.Store32(dmaStatus, intRU)
 	_, err = d.take(ctx, 0, [][]byte{f})
+	return err
+}
+
+// heldFrameDropped: the order is that of a driver that starts the DMA before it turns the
+// receiver on. The frames behind the first one stay in the cable.
+func heldFrameDropped(ctx context.Context, b *Board) error {
+	d, err := b.receiver(ring, 8)
+	if err != nil {
+		return err
+	}
+	b.regs.Store32(dmaRxBase, d.bus)
+	b.regs.Store32(dmaOperation, opSR|opRSF)
+	first, second := fill(100, 1), fill(100, 2)
+	if err := errors.Join(b.Wire.Send(ctx, first), d.idle(ctx, 0, "receiver off")); err != nil {
+		return err
+	}
+	b.regs.Store32(dmaOperation, opSR|opRSF)
+	b.regs.Store32(macConfig, configRE|configDM)
+	b.regs.Store32(dmaOperation, opSR|opRSF)
+	if err := errors.Join(d.idle(ctx, 0, "started while the receiver was off"), b.Wire.Send(ctx, second)); err != nil {
+		return err
+	}
+	_, err = d.take(ctx, 0, [][]byte{second})
 	return err
 }
 
