@@ -29,11 +29,17 @@ var spare = sync.Pool{New: func() any { return new(message) }}
 
 // free closes what is left of a message and gives it back.
 func (m *message) free() {
+	m.closeFDs()
+	m.body, m.bad, m.fatal = nil, nil, false
+	spare.Put(m)
+}
+
+// closeFDs closes the descriptors that nobody took.
+func (m *message) closeFDs() {
 	for _, fd := range m.fds {
 		_ = unix.Close(fd)
 	}
-	m.body, m.fds, m.bad, m.fatal = nil, m.fds[:0], nil, false
-	spare.Put(m)
+	m.fds = m.fds[:0]
 }
 
 // takeFDs hands the descriptors over.

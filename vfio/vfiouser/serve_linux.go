@@ -24,7 +24,7 @@ func (f *Function) Serve(ctx context.Context, l net.Listener, dev Device) error 
 			l.Close()
 		}
 	}()
-	ctx, cancel := context.WithCancel(ctx)
+	serving, cancel := context.WithCancel(ctx)
 	var current *served
 	defer func() {
 		cancel()
@@ -63,7 +63,7 @@ func (f *Function) Serve(ctx context.Context, l net.Listener, dev Device) error 
 		current = &served{conn, make(chan struct{})}
 		go func(s *served) {
 			defer close(s.done)
-			f.reportEnd(f.ServeConn(ctx, conn, dev))
+			f.reportEnd(f.ServeConn(serving, conn, dev))
 		}(current)
 	}
 }

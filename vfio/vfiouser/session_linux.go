@@ -131,6 +131,7 @@ func (s *session) command(m *message) error {
 	if err == nil {
 		err = s.dispatch(m)
 	}
+	m.closeFDs() // before the answer: then the client knows
 	fatal := m.fatal || err != nil && !s.negotiated
 	h := header{id: m.id, cmd: m.cmd, flags: flagReply}
 	if err != nil {
