@@ -2,18 +2,17 @@ package qtest
 
 import (
 	"errors"
-	"net"
 	"strings"
+
+	"github.com/gostmmac/gostmmac/hwtest/rig/qemu"
 )
 
 // Reasons that errors wrap, for errors.Is.
 var (
 	// ErrClosed: the machine was closed. It is net.ErrClosed.
-	ErrClosed = net.ErrClosed
+	ErrClosed = qemu.ErrClosed
 	// ErrGone: QEMU ended, or answers no more.
-	ErrGone = errors.New("QEMU is gone")
-	// ErrProtocol: what QEMU said on the qtest socket is no answer.
-	ErrProtocol = errors.New("not an answer of the qtest protocol")
+	ErrGone = qemu.ErrGone
 	// ErrNoMemory: the RAM of the board has no free range that is large enough.
 	ErrNoMemory = errors.New("the RAM of the board is full")
 	// ErrConfig: a field of Config is out of range.

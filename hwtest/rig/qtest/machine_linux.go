@@ -6,35 +6,28 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gostmmac/gostmmac/hwtest/rig/qemu"
 	"github.com/gostmmac/gostmmac/mmio"
 )
 
 // Machine is a running board. Its methods may be called by several goroutines.
 type Machine struct {
 	cfg    Config
-	conn   *conn
-	qmp    *monitor
+	conn   *qemu.Conn
+	qmp    *qemu.Monitor
 	ram    ram
 	line   level
 	wire   *Wire
-	cmd    *exec.Cmd
-	log    *tail
+	qemu   *qemu.Process
 	closed atomic.Bool
 	once   sync.Once
 
-	ended   chan struct{} // closed when QEMU was waited for
-	exit    error         // how it ended; after ended
 	tended  chan struct{} // closed when the goroutine that tells of its end is done
 	closing error         // the result of Close
 }
@@ -58,14 +51,14 @@ func Start(ctx context.Context, cfg Config) (*Machine, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &Error{Op: "start", Dev: cfg.dev(), Err: err}
 	}
-	m := &Machine{cfg: cfg, ended: make(chan struct{}), tended: make(chan struct{})}
+	m := &Machine{cfg: cfg, tended: make(chan struct{})}
 	if err := m.start(); err != nil {
 		return nil, &Error{Op: "start", Dev: cfg.dev(), Err: err}
 	}
 	hung := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		m.conn.hangUp()
-		m.qmp.close() // fails only when it is closed
+		m.conn.HangUp()
+		m.qmp.Close() // fails only when it is closed
 		close(hung)
 	})
 	err := m.meet()
@@ -81,7 +74,7 @@ func Start(ctx context.Context, cfg Config) (*Machine, error) {
 
 // meet waits for the first answer and turns interrupt messages on.
 func (m *Machine) meet() error {
-	v, err := m.conn.load(m.base() + regVersion)
+	v, err := m.conn.Load32(m.base() + regVersion)
 	if err != nil {
 		return m.gone("start", err)
 	}
@@ -89,10 +82,10 @@ func (m *Machine) meet() error {
 		return &Error{"start", m.cfg.dev(), fmt.Errorf("the version register reads %#x instead of %#x: %w", v, wantVersion, errors.ErrUnsupported),
 			"QEMU 11 or later has this MAC"}
 	}
-	if err := m.conn.command("irq_intercept_out " + m.cfg.Path() + " sysbus-irq"); err != nil {
+	if err := m.conn.Command("irq_intercept_out " + m.cfg.Path() + " sysbus-irq"); err != nil {
 		return m.gone("intercept the interrupt", err)
 	}
-	if err := m.qmp.meet(); err != nil {
+	if err := m.qmp.Meet(); err != nil {
 		return m.gone("start", err)
 	}
 	return nil
@@ -136,65 +129,39 @@ func (m *Machine) start() (err error) {
 	if err != nil {
 		return errors.Join(err, m.wire.close())
 	}
-	if m.qmp, err = newMonitor(commands, m.cfg.Timeout); err != nil {
+	if m.qmp, err = qemu.NewMonitor(commands, m.cfg.Timeout); err != nil {
 		return errors.Join(err, m.wire.close())
 	}
 	mem, err := m.memory()
 	if err != nil {
-		return errors.Join(err, m.wire.close(), m.qmp.close())
+		return errors.Join(err, m.wire.close(), m.qmp.Close())
 	}
 	closers = append(closers, mem)
-	out, err := m.openLog()
-	if err != nil {
-		return errors.Join(err, m.wire.close(), m.qmp.close(), m.ram.close())
-	}
-	c := exec.Command(m.cfg.Command[0], append(append([]string{}, m.cfg.Command[1:]...), m.cfg.args()...)...)
-	c.Env = append(os.Environ(), m.cfg.Env...)
-	c.Stdout, c.Stderr = out, out
-	c.ExtraFiles = make([]*os.File, fdEnd-fdControl)
+	files := make([]*os.File, fdEnd-fdControl)
 	for fd, f := range map[int]*os.File{fdControl: qemuControl, fdRAM: mem, fdWire: qemuWire, fdMonitor: qemuMonitor} {
-		c.ExtraFiles[fd-fdControl] = f
+		files[fd-fdControl] = f
 	}
-	// QEMU goes when this process does, also when it is killed, and not before: ^C on a
-	// terminal goes to the group of processes.
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	m.cmd = c
-	started := make(chan error)
-	go m.run(started)
-	if err := <-started; err != nil {
-		return errors.Join(fmt.Errorf("%w: does the program %s exist, for this machine's architecture?", err, m.cfg.Command[0]), m.wire.close(), m.qmp.close(), m.ram.close(), m.log.Close())
+	if m.qemu, err = qemu.Start(m.cfg.Command, m.cfg.Env, m.cfg.args(), files, m.cfg.Log); err != nil {
+		return errors.Join(err, m.wire.close(), m.qmp.Close(), m.ram.close())
 	}
 	owned = false
-	m.conn, err = newConn(control, m.cfg.Timeout, func(n uint64, high bool) {
+	m.conn, err = qemu.NewConn(control, m.cfg.Timeout, func(n uint64, high bool) {
 		if n == 0 {
 			m.line.set(high)
 		}
 	})
 	if err != nil {
-		return errors.Join(err, m.kill(), m.wire.close(), m.qmp.close(), m.ram.close(), m.log.Close())
+		return errors.Join(err, m.qemu.Close(), m.wire.close(), m.qmp.Close(), m.ram.close())
 	}
 	go m.tend()
 	return nil
 }
 
-// run starts the process and waits for it, on one thread: the kernel sends the signal
-// of Pdeathsig when the thread ends that started the process.
-func (m *Machine) run(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := m.cmd.Start()
-	started <- err
-	if err == nil {
-		m.exit = m.cmd.Wait()
-		close(m.ended)
-	}
-}
-
 // tend tells all who wait when QEMU does not answer any more.
 func (m *Machine) tend() {
 	defer close(m.tended)
-	<-m.conn.dead
-	err := m.gone("wait", m.conn.reason())
+	<-m.conn.Dead()
+	err := m.gone("wait", m.conn.Reason())
 	m.line.end(err)
 	m.wire.end(err)
 }
@@ -217,50 +184,16 @@ func (m *Machine) memory() (*os.File, error) {
 	return f, nil
 }
 
-// openLog returns what takes QEMU's output.
-func (m *Machine) openLog() (io.Writer, error) {
-	m.log = &tail{}
-	if m.cfg.Log == "" {
-		return m.log, nil
-	}
-	f, err := os.Create(m.cfg.Log)
-	if err != nil {
-		return nil, fmt.Errorf("log: %w", err)
-	}
-	m.log.file = f
-	return m.log, nil
-}
-
 // gone makes err the error of a call that found QEMU gone.
 func (m *Machine) gone(op string, err error) error {
 	if m.closed.Load() {
 		return &Error{Op: op, Dev: m.cfg.dev(), Err: ErrClosed}
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		return &Error{Op: op, Dev: m.cfg.dev(), Err: err, Remedy: m.log.remedy("")}
+		return &Error{Op: op, Dev: m.cfg.dev(), Err: err, Remedy: m.qemu.Wrote()}
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
-		// The socket ends with the process; how it ended is known in a moment.
-		select {
-		case <-m.ended:
-		case <-time.After(endTime):
-		}
-		if err = m.kill(); err == nil {
-			err = errors.New("it ended")
-		}
-	}
-	return &Error{op, m.cfg.dev(), fmt.Errorf("%w: %w", ErrGone, err), m.log.remedy(m.cfg.Log)}
-}
-
-// endTime is how long QEMU gets from closing its socket to its end.
-const endTime = 5 * time.Second
-
-// kill ends the process, waits for it and returns how it ended.
-func (m *Machine) kill() error {
-	// It fails only for a process that was waited for.
-	m.cmd.Process.Kill()
-	<-m.ended
-	return m.exit
+	reason, remedy := m.qemu.Gone(err)
+	return &Error{op, m.cfg.dev(), reason, remedy}
 }
 
 func (m *Machine) base() uint64 { return regBase + uint64(m.cfg.NIC)*regStride }
@@ -274,7 +207,7 @@ func (m *Machine) Config() Config {
 }
 
 // Pid is the process number of QEMU.
-func (m *Machine) Pid() int { return m.cmd.Process.Pid }
+func (m *Machine) Pid() int { return m.qemu.Pid() }
 
 // Device returns the MAC. Closing it closes the machine.
 func (m *Machine) Device() *Device { return &Device{m} }
@@ -284,7 +217,7 @@ func (m *Machine) Wire() *Wire { return m.wire }
 
 // SetCable pulls the cable of the MAC or plugs it in again, which its PHY notices.
 func (m *Machine) SetCable(plugged bool) error {
-	if err := m.qmp.run("set_link", map[string]any{"name": m.cfg.netdev(), "up": plugged}, ""); err != nil {
+	if err := m.qmp.Run("set_link", map[string]any{"name": m.cfg.netdev(), "up": plugged}, ""); err != nil {
 		return m.gone("set the cable", err)
 	}
 	return nil
@@ -296,10 +229,10 @@ func (m *Machine) SetCable(plugged bool) error {
 func (m *Machine) Close() error {
 	m.once.Do(func() {
 		m.closed.Store(true)
-		err := m.conn.close()
-		m.kill()
+		err := m.conn.Close()
+		err = errors.Join(err, m.qemu.Close())
 		<-m.tended
-		m.closing = errors.Join(err, m.wire.close(), m.qmp.close(), m.ram.close(), m.log.Close())
+		m.closing = errors.Join(err, m.wire.close(), m.qmp.Close(), m.ram.close())
 	})
 	return m.closing
 }
@@ -375,7 +308,7 @@ func (d *Device) Reset(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return &Error{Op: "reset", Dev: d.m.cfg.dev(), Err: err}
 	}
-	if err := d.m.qmp.run("system_reset", nil, "RESET"); err != nil {
+	if err := d.m.qmp.Run("system_reset", nil, "RESET"); err != nil {
 		return d.m.gone("reset", err)
 	}
 	return nil
@@ -393,7 +326,7 @@ func (r region) Load32(off uint32) uint32 {
 	if off >= regSize || off&3 != 0 {
 		return mmio.AllOnes
 	}
-	v, err := r.m.conn.load(r.m.base() + uint64(off))
+	v, err := r.m.conn.Load32(r.m.base() + uint64(off))
 	if err != nil {
 		return mmio.AllOnes
 	}
@@ -403,55 +336,6 @@ func (r region) Load32(off uint32) uint32 {
 func (r region) Store32(off, v uint32) {
 	if off < regSize && off&3 == 0 {
 		// A store to a device that is gone does nothing, as on a bus.
-		_ = r.m.conn.store(r.m.base()+uint64(off), v)
+		_ = r.m.conn.Store32(r.m.base()+uint64(off), v)
 	}
-}
-
-// tail keeps the end of what is written to it, and writes all of it to a file.
-type tail struct {
-	mu   sync.Mutex
-	file *os.File
-	last []byte
-}
-
-const tailBytes = 1024
-
-// Write implements io.Writer.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last = append(t.last, b...)
-	if n := len(t.last) - tailBytes; n > 0 {
-		t.last = append(t.last[:0], t.last[n:]...)
-	}
-	if t.file != nil {
-		return t.file.Write(b)
-	}
-	return len(b), nil
-}
-
-// Close closes the file.
-func (t *tail) Close() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.file == nil {
-		return nil
-	}
-	f := t.file
-	t.file = nil
-	return f.Close()
-}
-
-// remedy is the part of an error that shows what QEMU wrote.
-func (t *tail) remedy(file string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := strings.TrimSpace(string(t.last))
-	if s != "" {
-		s = "QEMU wrote: " + s
-	}
-	if file != "" {
-		s = strings.TrimPrefix(s+"; its log is "+file, "; ")
-	}
-	return s
 }

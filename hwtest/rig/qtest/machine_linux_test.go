@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gostmmac/gostmmac/hwtest/rig/qemu"
 	"github.com/gostmmac/gostmmac/mmio"
 	"github.com/gostmmac/gostmmac/stmmac"
 )
@@ -230,7 +231,7 @@ func TestMachine(t *testing.T) {
 
 // TestMonitor: QEMU's control socket says what it should not.
 func TestMonitor(t *testing.T) {
-	if _, err := Start(t.Context(), fake("rude")); !errors.Is(err, ErrProtocol) {
+	if _, err := Start(t.Context(), fake("rude")); !errors.Is(err, qemu.ErrProtocol) {
 		t.Errorf("no greeting: %v", err)
 	}
 	for kind, want := range map[string]error{"nocable": errors.ErrUnsupported, "babbles": ErrGone, "monitor ends": ErrGone} {

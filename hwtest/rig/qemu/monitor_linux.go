@@ -1,4 +1,4 @@
-package qtest
+package qemu
 
 import (
 	"encoding/json"
@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// monitor is QEMU's control socket, which speaks QMP: a greeting, then an answer to each
-// command, with events in between, all of them JSON objects.
-type monitor struct {
+// Monitor is QEMU's control socket, which speaks QMP: a greeting, then an answer to each
+// command, with events in between, all of them JSON objects. Its methods may be called by several
+// goroutines.
+type Monitor struct {
 	timeout time.Duration
 
 	mu   sync.Mutex // guards what follows
@@ -32,19 +33,19 @@ type message struct {
 	} `json:"error"`
 }
 
-// newMonitor takes the socket fd, which it closes.
-func newMonitor(fd int, timeout time.Duration) (*monitor, error) {
+// NewMonitor takes the socket fd, which it closes. timeout is how long an answer may take.
+func NewMonitor(fd int, timeout time.Duration) (*Monitor, error) {
 	f := os.NewFile(uintptr(fd), "monitor")
 	defer f.Close()
 	c, err := net.FileConn(f) // has a file of its own
 	if err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
-	return &monitor{timeout: timeout, conn: c, in: json.NewDecoder(c)}, nil
+	return &Monitor{timeout: timeout, conn: c, in: json.NewDecoder(c)}, nil
 }
 
-// meet takes the greeting, after which commands are obeyed.
-func (m *monitor) meet() error {
+// Meet takes the greeting, after which commands are obeyed.
+func (m *Monitor) Meet() error {
 	m.mu.Lock()
 	err := m.conn.SetDeadline(time.Now().Add(m.timeout))
 	var greeting message
@@ -58,11 +59,11 @@ func (m *monitor) meet() error {
 	if err != nil {
 		return err
 	}
-	return m.run("qmp_capabilities", nil, "")
+	return m.Run("qmp_capabilities", nil, "")
 }
 
 // next reads a message. mu is held.
-func (m *monitor) next() (message, error) {
+func (m *Monitor) next() (message, error) {
 	var x message
 	if m.err != nil {
 		return x, m.err
@@ -74,9 +75,9 @@ func (m *monitor) next() (message, error) {
 	return x, m.err
 }
 
-// run has a command carried out and, unless event is "", waits for that event, which
+// Run has a command carried out and, unless event is "", waits for that event, which
 // says that what the command started is done.
-func (m *monitor) run(command string, args map[string]any, event string) error {
+func (m *Monitor) Run(command string, args map[string]any, event string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.err != nil {
@@ -113,8 +114,8 @@ func (m *monitor) run(command string, args map[string]any, event string) error {
 	return nil
 }
 
-// close may be called more than once.
-func (m *monitor) close() error {
+// Close may be called more than once.
+func (m *Monitor) Close() error {
 	if err := m.conn.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
 	}

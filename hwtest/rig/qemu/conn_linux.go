@@ -1,4 +1,4 @@
-package qtest
+package qemu
 
 import (
 	"errors"
@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// conn is the qtest socket: one request at a time, each answered by a line, with
+// Conn is the qtest socket: one request at a time, each answered by a line, with
 // lines about interrupts in between. The file blocks and is read by the goroutine
 // that asks, which halves the time of a round trip against a goroutine that
 // reads; a second one looks for lines only while nobody asks.
-type conn struct {
+type Conn struct {
 	irq func(n uint64, high bool) // called with mu held
 
 	mu    sync.Mutex // the socket and what follows
@@ -33,10 +33,10 @@ type conn struct {
 	dead    chan struct{} // closed with the first error
 }
 
-// newConn takes the socket fd, which it closes. irq is called for each change of an
+// NewConn takes the socket fd, which it closes. irq is called for each change of an
 // interrupt line, one call at a time, in order.
-func newConn(fd int, timeout time.Duration, irq func(n uint64, high bool)) (*conn, error) {
-	c := &conn{irq: irq, fd: fd, watched: make(chan struct{}), dead: make(chan struct{})}
+func NewConn(fd int, timeout time.Duration, irq func(n uint64, high bool)) (*Conn, error) {
+	c := &Conn{irq: irq, fd: fd, watched: make(chan struct{}), dead: make(chan struct{})}
 	tv := unix.NsecToTimeval(int64(timeout))
 	err := unix.SetNonblock(fd, false)
 	if err == nil {
@@ -61,7 +61,7 @@ func newConn(fd int, timeout time.Duration, irq func(n uint64, high bool)) (*con
 // watch reads what comes while nobody asks. It is told of one event and then no
 // more until it is armed again, and a request disarms it, so that it does not
 // wake for answers. The end of the socket wakes it always.
-func (c *conn) watch() {
+func (c *Conn) watch() {
 	defer close(c.watched)
 	var ev [1]unix.EpollEvent
 	for {
@@ -85,7 +85,7 @@ func (c *conn) watch() {
 }
 
 // arm turns the watcher on or off. mu is held.
-func (c *conn) arm(on bool) {
+func (c *Conn) arm(on bool) {
 	if c.err != nil || c.armed == on {
 		return
 	}
@@ -101,7 +101,7 @@ func (c *conn) arm(on bool) {
 }
 
 // drain handles the lines that are there, without waiting. mu is held.
-func (c *conn) drain() {
+func (c *Conn) drain() {
 	for c.err == nil {
 		if b := c.in.next(); b != nil {
 			l, err := parse(b)
@@ -122,7 +122,7 @@ func (c *conn) drain() {
 }
 
 // read reads once and says whether there is more to look at. mu is held.
-func (c *conn) read(flags int) bool {
+func (c *Conn) read(flags int) bool {
 	room := c.in.room()
 	if room == nil {
 		c.fail(fmt.Errorf("%w: a line of more than %d bytes", ErrProtocol, maxLine))
@@ -155,7 +155,7 @@ func (c *conn) read(flags int) bool {
 }
 
 // fail ends the connection for the reason err. mu is held.
-func (c *conn) fail(err error) {
+func (c *Conn) fail(err error) {
 	if c.err == nil {
 		c.err = err
 		// The watcher, and QEMU, hear of it.
@@ -165,7 +165,7 @@ func (c *conn) fail(err error) {
 }
 
 // ask sends the request in c.out and returns its answer. mu is held.
-func (c *conn) ask() (line, error) {
+func (c *Conn) ask() (line, error) {
 	if c.err != nil {
 		return line{}, c.err
 	}
@@ -203,11 +203,11 @@ func (c *conn) ask() (line, error) {
 	return line{}, c.err
 }
 
-// load reads the 32-bit word at addr of the board's address space.
+// Load32 reads the 32-bit word at addr of the board's address space.
 //
 // The answer was written by QEMU behind the model's access, and the kernel's lock of
 // the socket orders it before all that this process does next.
-func (c *conn) load(addr uint64) (uint32, error) {
+func (c *Conn) Load32(addr uint64) (uint32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out = append(c.out[:0], "readl 0x"...)
@@ -224,10 +224,10 @@ func (c *conn) load(addr uint64) (uint32, error) {
 	return uint32(l.value), nil
 }
 
-// store writes the 32-bit word at addr. What this process stored to memory before is
+// Store32 writes the 32-bit word at addr. What this process stored to memory before is
 // visible to QEMU when it has the request: the kernel's lock of the socket orders
 // them.
-func (c *conn) store(addr uint64, v uint32) error {
+func (c *Conn) Store32(addr uint64, v uint32) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out = append(c.out[:0], "writel 0x"...)
@@ -241,8 +241,23 @@ func (c *conn) store(addr uint64, v uint32) error {
 	return err
 }
 
-// command sends a request that has no value to return.
-func (c *conn) command(request string) error {
+// Command sends a request that has no value to return. Its error is
+// errors.ErrUnsupported when QEMU refuses it.
+func (c *Conn) Command(request string) error {
+	_, err := c.answer(request)
+	return err
+}
+
+// Value sends a request that returns a value.
+func (c *Conn) Value(request string) (uint64, error) {
+	l, err := c.answer(request)
+	if err == nil && !l.valid {
+		err = fmt.Errorf("%w: %s answered without a value", ErrProtocol, request)
+	}
+	return l.value, err
+}
+
+func (c *Conn) answer(request string) (line, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out = append(append(c.out[:0], request...), '\n')
@@ -250,19 +265,22 @@ func (c *conn) command(request string) error {
 	if err == nil && l.kind != answer {
 		err = fmt.Errorf("%s: %s: %w", request, l.text, errors.ErrUnsupported)
 	}
-	return err
+	return l, err
 }
 
-// reason is why the connection ended, or nil.
-func (c *conn) reason() error {
+// Dead is closed when there are no answers any more.
+func (c *Conn) Dead() <-chan struct{} { return c.dead }
+
+// Reason is why the connection ended, or nil.
+func (c *Conn) Reason() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// hangUp ends the connection without waiting for a request that is under way, which
+// HangUp ends the connection without waiting for a request that is under way, which
 // fails.
-func (c *conn) hangUp() error {
+func (c *Conn) HangUp() error {
 	c.hung.Store(true)
 	err := unix.Shutdown(c.fd, unix.SHUT_RDWR)
 	if errors.Is(err, unix.ENOTCONN) { // the other end was closed before
@@ -271,9 +289,9 @@ func (c *conn) hangUp() error {
 	return err
 }
 
-// close ends the connection for the reason ErrClosed and frees its files.
-func (c *conn) close() error {
-	err := c.hangUp()
+// Close ends the connection for the reason ErrClosed and frees its files.
+func (c *Conn) Close() error {
+	err := c.HangUp()
 	c.mu.Lock()
 	c.fail(ErrClosed)
 	c.mu.Unlock()

@@ -1,4 +1,4 @@
-package qtest
+package qemu
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package qtest
+package qemu
 
 import (
 	"bufio"
@@ -23,7 +23,7 @@ type peer struct {
 }
 
 // dial returns a connection and its other end. Lines about interrupts go to irq.
-func dial(t *testing.T, timeout time.Duration, irq func(uint64, bool)) (*conn, peer) {
+func dial(t *testing.T, timeout time.Duration, irq func(uint64, bool)) (*Conn, peer) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -35,12 +35,12 @@ func dial(t *testing.T, timeout time.Duration, irq func(uint64, bool)) (*conn, p
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newConn(fds[0], timeout, irq)
+	c, err := NewConn(fds[0], timeout, irq)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(c.close(), other.Close()); err != nil && !errors.Is(err, net.ErrClosed) {
+		if err := errors.Join(c.Close(), other.Close()); err != nil && !errors.Is(err, net.ErrClosed) {
 			t.Error(err)
 		}
 	})
@@ -89,21 +89,37 @@ func TestRequests(t *testing.T) {
 		exchange{"readl 0x0", []string{"IRQ lo", "wer 3\nOK 0xff", "ffffff", "\n"}},
 		exchange{"irq_intercept_out /machine x", []string{"FAIL Unknown device\n"}},
 		exchange{"irq_intercept_out /machine y", []string{"OK\n"}},
+		exchange{"inl 0xcfc", []string{"OK 0x1234\n"}},
+		exchange{"readq 0x0", []string{"OK 0xfedcba9876543210\n"}},
+		exchange{"inl 0", []string{"OK\n"}},
+		exchange{"inl 1", []string{"FAIL no\n"}},
 	)
-	v, err := c.load(0xf080_2020)
+	v, err := c.Load32(0xf080_2020)
 	if v != 0x1032 || err != nil {
 		t.Errorf("%#x, %v", v, err)
 	}
-	if err := errors.Join(c.store(0xf080_3000, 1), c.store(0xf080_3000, 1<<32-1)); err != nil {
+	if err := errors.Join(c.Store32(0xf080_3000, 1), c.Store32(0xf080_3000, 1<<32-1)); err != nil {
 		t.Error(err)
 	}
-	if v, err = c.load(0); v != 1<<32-1 || err != nil {
+	if v, err = c.Load32(0); v != 1<<32-1 || err != nil {
 		t.Errorf("%#x, %v", v, err)
 	}
-	if err := c.command("irq_intercept_out /machine x"); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "Unknown device") {
+	if err := c.Command("irq_intercept_out /machine x"); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "Unknown device") {
 		t.Error(err)
 	}
-	if err := c.command("irq_intercept_out /machine y"); err != nil {
+	if err := c.Command("irq_intercept_out /machine y"); err != nil {
+		t.Error(err)
+	}
+	if v, err := c.Value("inl 0xcfc"); v != 0x1234 || err != nil {
+		t.Errorf("%#x, %v", v, err)
+	}
+	if v, err := c.Value("readq 0x0"); v != 0xfedcba9876543210 || err != nil {
+		t.Errorf("%#x, %v", v, err)
+	}
+	if _, err := c.Value("inl 0"); !errors.Is(err, ErrProtocol) {
+		t.Error(err)
+	}
+	if _, err := c.Value("inl 1"); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
 	if err := <-done; err != nil {
@@ -128,7 +144,7 @@ func TestIdle(t *testing.T) {
 		}
 		if i%2 == 0 {
 			done := p.serve(exchange{"readl 0x4", []string{" 0\nOK 0x7\n"}})
-			if v, err := c.load(4); v != 7 || err != nil {
+			if v, err := c.Load32(4); v != 7 || err != nil {
 				t.Fatalf("%#x, %v", v, err)
 			}
 			if err := <-done; err != nil {
@@ -170,7 +186,7 @@ func TestManyAsk(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				addr := uint64(u<<16 | i)
-				if v, err := c.load(addr); uint64(v) != addr^0xff || err != nil {
+				if v, err := c.Load32(addr); uint64(v) != addr^0xff || err != nil {
 					t.Errorf("%#x is %#x, %v", addr, v, err)
 					return
 				}
@@ -178,7 +194,7 @@ func TestManyAsk(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if _, err := c.load(0); err != nil { // behind all lines but one
+	if _, err := c.Load32(0); err != nil { // behind all lines but one
 		t.Error(err)
 	}
 	c.mu.Lock()
@@ -206,12 +222,12 @@ func TestEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conn, p := dial(t, time.Minute, func(uint64, bool) {})
 			p.serve(exchange{"readl 0x0", c.answer})
-			_, err := conn.load(0)
+			_, err := conn.Load32(0)
 			if !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
 			<-conn.dead
-			for _, again := range []error{conn.store(0, 0), conn.command("x"), conn.reason()} {
+			for _, again := range []error{conn.Store32(0, 0), conn.Command("x"), conn.Reason()} {
 				if !errors.Is(again, c.want) {
 					t.Errorf("afterwards: %v, want %v", again, c.want)
 				}
@@ -223,19 +239,19 @@ func TestEnds(t *testing.T) {
 // TestIdleEnds: the end is noticed while nobody asks.
 func TestIdleEnds(t *testing.T) {
 	for name, f := range map[string]struct {
-		do   func(c *conn, p peer)
+		do   func(c *Conn, p peer)
 		want error
 	}{
-		"hangs up":    {func(_ *conn, p peer) { p.Close() }, io.EOF},
-		"hung up":     {func(c *conn, _ peer) { c.hangUp() }, ErrClosed},
-		"not asked":   {func(_ *conn, p peer) { p.Write([]byte("OK 0x1\n")) }, ErrProtocol},
-		"not a line":  {func(_ *conn, p peer) { p.Write([]byte("\n")) }, ErrProtocol},
-		"half a line": {func(_ *conn, p peer) { p.Write([]byte("IRQ")); p.Close() }, io.EOF},
+		"hangs up":    {func(_ *Conn, p peer) { p.Close() }, io.EOF},
+		"hung up":     {func(c *Conn, _ peer) { c.HangUp() }, ErrClosed},
+		"not asked":   {func(_ *Conn, p peer) { p.Write([]byte("OK 0x1\n")) }, ErrProtocol},
+		"not a line":  {func(_ *Conn, p peer) { p.Write([]byte("\n")) }, ErrProtocol},
+		"half a line": {func(_ *Conn, p peer) { p.Write([]byte("IRQ")); p.Close() }, io.EOF},
 	} {
 		c, p := dial(t, time.Minute, func(uint64, bool) {})
 		f.do(c, p)
 		<-c.dead
-		if err := c.reason(); !errors.Is(err, f.want) {
+		if err := c.Reason(); !errors.Is(err, f.want) {
 			t.Errorf("%s: %v, want %v", name, err, f.want)
 		}
 	}
@@ -244,7 +260,7 @@ func TestIdleEnds(t *testing.T) {
 // TestSilence: one that does not answer is dead after a time.
 func TestSilence(t *testing.T) {
 	c, _ := dial(t, time.Millisecond, func(uint64, bool) {})
-	if _, err := c.load(0); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := c.Load32(0); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error(err)
 	}
 	<-c.dead
@@ -254,11 +270,11 @@ func TestSilence(t *testing.T) {
 func TestHangUp(t *testing.T) {
 	c, p := dial(t, time.Minute, func(uint64, bool) {})
 	done := make(chan error)
-	go func() { done <- c.store(0, 1) }()
+	go func() { done <- c.Store32(0, 1) }()
 	if _, err := p.in.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.hangUp(); err != nil {
+	if err := c.HangUp(); err != nil {
 		t.Error(err)
 	}
 	if err := <-done; !errors.Is(err, ErrClosed) {
