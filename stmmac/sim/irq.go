@@ -333,3 +333,11 @@ func (m *Model) flushEvents() vectors {
 	}
 	return fire
 }
+
+// Line says whether the line of an interrupt vector is high: an event that is enabled is
+// pending. For a host whose lines are level triggered.
+func (m *Model) Line(vector int) bool {
+	m.irqMu.Lock()
+	defer m.irqMu.Unlock()
+	return vector >= 0 && vector < len(m.lines.level) && m.lines.level[vector] > 0
+}

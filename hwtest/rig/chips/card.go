@@ -1,0 +1,226 @@
+package chips
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/gostmmac/gostmmac/mmio"
+	"github.com/gostmmac/gostmmac/stmmac/sim"
+	"github.com/gostmmac/gostmmac/vfio/vfiouser"
+)
+
+// Chip is a kind of chip.
+type Chip struct {
+	Name string // in commands: "yt6801"
+	What string // in words
+
+	pci vfiouser.Config
+	sim sim.Config
+	csr uint64 // where the registers of the MAC lie in BAR 0, bytes
+	// vector is the interrupt vector of a line of the model; nil if there is one for all.
+	vector func(l line) int
+	block  func(*Card) block // what else is in BAR 0, or nil
+}
+
+// line is an interrupt line of a model.
+type line struct {
+	kind   lineKind
+	ch     int // channel of rxLine and txLine
+	queues int // that the model has each way
+}
+
+type lineKind int
+
+const (
+	commonLine lineKind = iota
+	rxLine
+	txLine
+)
+
+// block is registers of a chip's own in BAR 0, outside of those of the MAC. Its methods are
+// called by one goroutine at a time, but for quiet.
+type block interface {
+	mmio.Region
+	// reset puts it into the state after power-on.
+	reset()
+	// quiet says that it holds the interrupts of the MAC back.
+	quiet() bool
+}
+
+// Chips returns all that there are.
+func Chips() []Chip { return []Chip{yt6801(), ehl(), bareGMAC(), bareGMAC4()} }
+
+// Find returns a chip by name; the error is os.ErrNotExist.
+func Find(name string) (Chip, error) {
+	names := ""
+	for _, c := range Chips() {
+		if c.Name == name {
+			return c, nil
+		}
+		names += " " + c.Name
+	}
+	return Chip{}, fmt.Errorf("chip %q, of%s: %w", name, names, os.ErrNotExist)
+}
+
+// Options change a card.
+type Options struct {
+	// Addr is the address that the chip keeps for its MAC, where it keeps one.
+	Addr [6]byte
+	// Queues each way, and DMA channels, 1 to 8; 0 is what the chip has. A chip whose
+	// vectors are numbered for fewer refuses more.
+	Queues int
+	// Single leaves the function one interrupt vector of each kind.
+	Single bool
+	// Model changes the configuration of the model.
+	Model func(*sim.Config)
+	// Report is told of what clients did wrong; nil tells nobody.
+	Report func(error)
+}
+
+// Card is a chip that is plugged into a wire. Its methods may be called by any number of
+// goroutines.
+type Card struct {
+	chip     Chip
+	function *vfiouser.Function
+	model    *sim.Model
+	block    block
+	vectors  []int // by the vector of the model
+	csr      mac
+	opts     Options
+}
+
+// New makes a card whose MAC is plugged into w. It belongs to the caller, who closes it.
+func (c Chip) New(w sim.Wire, o Options) (*Card, error) {
+	cfg := c.sim
+	cfg.Profile = sim.Linux
+	if o.Queues != 0 {
+		cfg.RxQueues, cfg.TxQueues = o.Queues, o.Queues
+	}
+	if o.Model != nil {
+		o.Model(&cfg)
+	}
+	pci := c.pci
+	pci.Report = o.Report
+	rx, tx := max(cfg.RxQueues, 1), max(cfg.TxQueues, 1)
+	k := &Card{chip: c, opts: o}
+	if o.Single || c.vector == nil {
+		pci.MSI.Vectors, pci.MSIX.Vectors = min(pci.MSI.Vectors, 1), min(pci.MSIX.Vectors, 1)
+		k.vectors = []int{0}
+	} else {
+		cfg.NumInterrupts = 1 + rx + tx
+		k.vectors = append(k.vectors, c.vector(line{commonLine, 0, rx}))
+		for q := range rx {
+			k.vectors = append(k.vectors, c.vector(line{rxLine, q, rx}))
+		}
+		for q := range tx {
+			k.vectors = append(k.vectors, c.vector(line{txLine, q, tx}))
+		}
+	}
+	for line, v := range k.vectors {
+		if most := max(pci.MSI.Vectors, pci.MSIX.Vectors); v < 0 || v >= most {
+			return nil, fmt.Errorf("chip %s with %d and %d queues: line %d has no vector among %d: %w", c.Name, rx, tx, line, most, os.ErrInvalid)
+		}
+	}
+	var err error
+	if k.function, err = vfiouser.New(pci); err != nil {
+		return nil, fmt.Errorf("chip %s: %w", c.Name, err)
+	}
+	if k.model, err = sim.NewModel(cfg, k.function, k.interrupt, w); err != nil {
+		return nil, fmt.Errorf("chip %s: %w", c.Name, err)
+	}
+	k.csr = mac{k.model}
+	if c.block != nil {
+		k.block = c.block(k)
+		k.block.reset()
+	}
+	return k, nil
+}
+
+// Serve shows the card to the clients that connect to l, one after the other, until ctx
+// ends.
+func (k *Card) Serve(ctx context.Context, l net.Listener) error { return k.function.Serve(ctx, l, k) }
+
+// Model is the MAC.
+func (k *Card) Model() *sim.Model { return k.model }
+
+// Close stops the MAC. Serve must have ended.
+func (k *Card) Close() { k.model.Close() }
+
+// interrupt is a line of the model that fires.
+func (k *Card) interrupt(v int) {
+	if k.block != nil && k.block.quiet() {
+		return
+	}
+	k.function.Signal(k.vectors[v])
+	k.pin()
+}
+
+// pin makes the pin follow the lines of the model.
+func (k *Card) pin() {
+	high := false
+	for v := range k.vectors {
+		high = high || k.model.Line(v)
+	}
+	if k.block != nil && k.block.quiet() {
+		high = false
+	}
+	k.function.SetINTx(high)
+}
+
+// ReadBAR implements vfiouser.Device.
+func (k *Card) ReadBAR(bar int, off uint64, p []byte) {
+	if r, off := k.at(bar, off); r != nil {
+		vfiouser.ReadRegion(r, off, p)
+		k.pin() // some status bits are cleared by reading them
+	}
+}
+
+// WriteBAR implements vfiouser.Device.
+func (k *Card) WriteBAR(bar int, off uint64, p []byte) {
+	if r, off := k.at(bar, off); r != nil {
+		vfiouser.WriteRegion(r, off, p)
+		k.pin()
+	}
+}
+
+// at is what answers at an offset of a BAR, or nil.
+func (k *Card) at(bar int, off uint64) (mmio.Region, uint64) {
+	switch {
+	case bar != 0:
+	case off >= k.chip.csr && off-k.chip.csr < uint64(k.csr.Len()):
+		return k.csr, off - k.chip.csr
+	case k.block != nil && off < uint64(k.block.Len()):
+		return k.block, off
+	}
+	return nil, 0
+}
+
+// Reset implements vfiouser.Device.
+func (k *Card) Reset() {
+	k.model.Reset()
+	if k.block != nil {
+		k.block.reset()
+	}
+	k.pin()
+}
+
+// DropWindows implements vfiouser.Device.
+func (k *Card) DropWindows() { k.model.DropWindows() }
+
+// mac is the registers of a model.
+type mac struct{ m *sim.Model }
+
+func (m mac) Len() uint32                  { return m.m.Len() }
+func (m mac) Load32(off uint32) uint32     { return m.m.Load(off) }
+func (m mac) Store32(off uint32, v uint32) { m.m.Store(off, v) }
+
+// memory is 32-bit registers that keep what is written.
+type memory []byte
+
+func newMemory(n int) memory { return make(memory, n) }
+
+func (m memory) get(off uint32) uint32    { return binary.LittleEndian.Uint32(m[off:]) }
+func (m memory) set(off uint32, v uint32) { binary.LittleEndian.PutUint32(m[off:], v) }
