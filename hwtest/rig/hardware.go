@@ -87,10 +87,11 @@ func (h *hardware) run(ctx context.Context, r *report, prefix, device, peer, log
 		if json.Unmarshal(lines.Bytes(), &o) != nil || o.Name == "" {
 			continue // what the testing package writes
 		}
-		if o.Result == "failed" {
+		err := o.err()
+		if err != nil && !errors.Is(err, errSkip) {
 			failed++
 		}
-		r.add(prefix+o.Name, time.Duration(o.Seconds*float64(time.Second)), o.err(), "")
+		r.add(prefix+o.Name, time.Duration(o.Seconds*float64(time.Second)), err, "")
 	}
 	err = errors.Join(lines.Err(), c.Wait())
 	if err == nil || failed > 0 {
@@ -99,12 +100,20 @@ func (h *hardware) run(ctx context.Context, r *report, prefix, device, peer, log
 	return fmt.Errorf("the hardware tests did not end well: %w: see %s", err, out.Name())
 }
 
+// limited says whether a test was skipped for what the judge cannot do.
+func (o outcome) limited() bool {
+	return strings.HasPrefix(o.Reason, "the judge has no ") || strings.HasPrefix(o.Reason, "the core has no ") || o.Reason == "no process to kill"
+}
+
 // err is the result as an error.
 func (o outcome) err() error {
 	switch o.Result {
 	case "passed":
 		return nil
 	case "skipped":
+		if !o.limited() {
+			return fmt.Errorf("it was skipped for another reason than what the judge cannot do: %s", o.Reason)
+		}
 		return fmt.Errorf("%s: %w", o.Reason, errSkip)
 	}
 	return errors.New(o.Reason)

@@ -141,27 +141,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestQtestRig runs the rig.
-func TestQtestRig(t *testing.T) {
-	dir := os.Getenv("GOSTMMAC_RIG_CACHE")
-	if dir == "" {
-		t.Skip("GOSTMMAC_RIG_CACHE names no cache folder with QEMU; go run ./hwtest/rig setup fills one")
-	}
-	var stdout, stderr strings.Builder
-	if code := command(t.Context(), []string{"run", "-cache", dir, "qtest"}, &stdout, &stderr); code != good {
-		t.Errorf("code %d\n%s%s", code, stdout.String(), stderr.String())
-	}
-	if !strings.Contains(stdout.String(), " 0 failed, ") {
-		t.Error(stdout.String())
-	}
-	for line := range strings.Lines(stdout.String()) {
-		if rest, ok := strings.CutPrefix(line, "skip  "); ok && !strings.Contains(rest, ": the judge has no ") && !strings.Contains(rest, ": the core has no ") &&
-			!strings.HasSuffix(rest, ": no process to kill\n") {
-			t.Error("a test was skipped for another reason than what the judge cannot do: ", line)
-		}
-	}
-}
-
 // TestQtestRigWithoutQEMU: what does not start fails, and so does all that runs on it.
 func TestQtestRigWithoutQEMU(t *testing.T) {
 	dir := t.TempDir()
