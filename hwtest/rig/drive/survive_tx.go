@@ -47,7 +47,7 @@ func (b *board) sendAtOnce(ctx context.Context, of func(i int) []byte, i, k int)
 	n, err := b.mac.Tx(0).Send(bufs)
 	b.mac.Pool().FreeBatch(bufs[n:])
 	if err == nil && n != k {
-		err = fmt.Errorf("Send took %d of %d frames", n, k)
+		err = fmt.Errorf("one call of Send took %d of %d frames", n, k)
 	}
 	if err != nil {
 		return err
