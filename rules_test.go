@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"internal/bringup":              {"mmio", "stmmac"},       // and only tests and rigs import it
 	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
 	"internal/pcapngtest":           {},                       // and only tests import it
-	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/note", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack", "hwtest/rig/trace"},
+	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/note", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack", "hwtest/rig/trace", "hwtest/rig/usercheck"},
 	"hwtest/rig/chips":              {"mmio", "stmmac/sim", "vfio/vfiouser"},
 	"hwtest/rig/scheme":             {"hwtest/rig/debian", "hwtest/rig/qtest", "stmmac", "stmmac/bus"},
 	"hwtest/rig/drive":              {"barrier", "hwtest/rig/note", "hwtest/rig/scheme", "hwtest/rig/qtest", "mmio", "pagepool", "stmmac"},
@@ -66,6 +66,7 @@ var allowed = map[string][]string{
 	"hwtest/rig/debian":             {},
 	"hwtest/rig/qemu":               {"golang.org/x/sys/..."},
 	"hwtest/rig/qtest":              {"mmio", "hwtest/rig/qemu", "golang.org/x/sys/..."},
+	"hwtest/rig/usercheck":          {"hwtest/rig/qemu", "vfio/vfiouser", "golang.org/x/sys/..."},
 	"hwtest/rig/regcheck":           {"barrier", "mmio", "stmmac"},
 	"examples/echo":                 {"examples/internal/cli", "stmmac", "stmmac/bus", "stmmac/sim", "netstack", "pagepool", "github.com/rs/zerolog"},
 	"examples/internal/cli":         {"stmmac/bus", "vfio"},

@@ -6,7 +6,7 @@
 //	go run ./hwtest/rig run qtest        run rigs by name
 //
 // Flags go behind the first word; -h behind it shows them. setup downloads about
-// 40 MB from the mirror of the machine's apt sources, or that of -mirror, into the folder
+// 50 MB from the mirror of the machine's apt sources, or that of -mirror, into the folder
 // of -cache (by default gostmmac-rig in the user's cache folder), and takes no time when
 // all is there. It needs neither root nor a Debian of a certain release: the programs are
 // unpacked and run by their own dynamic loader. manifest.json in that folder says which

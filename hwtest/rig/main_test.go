@@ -12,6 +12,7 @@ import (
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/debian"
 	"github.com/gostmmac/gostmmac/hwtest/rig/note"
+	"github.com/gostmmac/gostmmac/hwtest/rig/usercheck"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -138,6 +139,20 @@ func TestNames(t *testing.T) {
 	}
 	if len(seen) < 20 {
 		t.Errorf("%d tests", len(seen))
+	}
+}
+
+// TestVFIOUserRigWithoutQEMU: every test fails.
+func TestVFIOUserRigWithoutQEMU(t *testing.T) {
+	dir := t.TempDir()
+	var out strings.Builder
+	r, err := newReport(&out, filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vfioUserRig(t.Context(), env{tree: noTree(dir), logs: dir}, r)
+	if err := r.end(); !errors.Is(err, errTests) || r.failed != len(usercheck.Tests()) || r.passed != 0 {
+		t.Errorf("%v, %d failed\n%s", err, r.failed, out.String())
 	}
 }
 

@@ -28,6 +28,8 @@ func rigs() []rig {
 	return []rig{
 		{"qtest", "QEMU's npcm_gmac (GMAC 3.x, normal descriptors) on npcm845-evb and npcm750-evb, reached over qtest",
 			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUArm}, qtestRig},
+		{"vfiouser", "QEMU's vfio-user-pci on q35 as the client of vfio/vfiouser, what a guest would do reached over qtest",
+			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUX86}, vfioUserRig},
 	}
 }
 

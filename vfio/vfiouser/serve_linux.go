@@ -11,9 +11,10 @@ import (
 )
 
 // Serve accepts clients on l, of Unix sockets, and serves them one after the other until
-// ctx ends or l fails; it closes l. A client that comes while another is connected is hung
-// up on, which Config.Report is told. The state of the device outlives a client; its
-// memory and its eventfds do not.
+// ctx ends or l fails; it closes l. A client that connects while another is served waits
+// until that one is gone, and is not refused: a process may be gone before the kernel has
+// closed its sockets, and the next one is there then. The state of the device outlives a
+// client; its memory and its eventfds do not.
 //
 // The result is ctx.Err() when ctx has ended, or the error of l. Every call of dev has
 // returned then.
@@ -23,12 +24,6 @@ func (f *Function) Serve(ctx context.Context, l net.Listener, dev Device) error 
 		if stop() {
 			l.Close()
 		}
-	}()
-	serving, cancel := context.WithCancel(ctx)
-	var current *served
-	defer func() {
-		cancel()
-		current.wait()
 	}()
 	for {
 		c, err := l.Accept()
@@ -54,24 +49,9 @@ func (f *Function) Serve(ctx context.Context, l net.Listener, dev Device) error 
 			c.Close()
 			return &Error{"accept", f.cfg.Name, fmt.Errorf("%w: a connection over %s", errors.ErrUnsupported, c.LocalAddr().Network()), "listen on a Unix socket"}
 		}
-		if current != nil && !current.over() {
-			c.Close()
-			f.report(&Error{"accept", f.cfg.Name, ErrBusy, "a function has one client at a time"})
-			continue
+		if err := f.ServeConn(ctx, conn, dev); err != nil && ctx.Err() == nil {
+			f.report(err)
 		}
-		current.wait()
-		current = &served{conn, make(chan struct{})}
-		go func(s *served) {
-			defer close(s.done)
-			f.reportEnd(f.ServeConn(serving, conn, dev))
-		}(current)
-	}
-}
-
-// reportEnd reports an error, if there is one that is not the end of the context.
-func (f *Function) reportEnd(err error) {
-	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		f.report(err)
 	}
 }
 
@@ -82,39 +62,4 @@ const acceptPause = 50 * time.Millisecond
 func isPassing(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOBUFS) ||
 		errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ECONNABORTED)
-}
-
-// served is a client that is being served.
-type served struct {
-	conn *net.UnixConn
-	done chan struct{}
-}
-
-// wait waits for the end.
-func (s *served) wait() {
-	if s != nil {
-		<-s.done
-	}
-}
-
-// over says whether the client has hung up: then what it sent last may still be served.
-// Whoever connects after it hung up is not refused, however slow the server is.
-func (s *served) over() bool {
-	select {
-	case <-s.done:
-		return true
-	default:
-	}
-	raw, err := s.conn.SyscallConn()
-	if err != nil {
-		return true
-	}
-	gone := true
-	// An error says that the connection was closed here.
-	_ = raw.Control(func(fd uintptr) {
-		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
-		n, err := unix.Poll(p, 0)
-		gone = err != nil || n > 0 && p[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
-	})
-	return gone
 }

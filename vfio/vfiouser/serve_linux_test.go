@@ -98,22 +98,17 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// TestTwoClients: a second one is hung up on while the first is served; two functions
-// serve one each.
+// TestTwoClients: a second one waits until the first is gone; two functions serve one each
+// at the same time.
 func TestTwoClients(t *testing.T) {
-	reports := make(chan error, 1)
-	cfg := full()
-	cfg.Report = func(err error) { reports <- err }
-	f, dev := newFunction(t, cfg)
+	f, dev := newFunction(t, full())
 	path, stop := listen(t, f, dev)
 	first := dial(t, path).negotiate()
 	second := dial(t, path)
-	if _, err := second.read(); err == nil {
-		t.Error("the second client was answered")
-	}
-	if err := <-reports; !errors.Is(err, vfiouser.ErrBusy) {
-		t.Error(err)
-	}
+	waiting := second.send(version, 0, body(uint16(0), uint16(0), qemuCaps))
+	gone := dial(t, path) // one that does not wait so long
+	gone.conn.Close()
+	third := dial(t, path)
 	ours, theirs := pair(t)
 	defer ours.Close()
 	if err := f.ServeConn(t.Context(), theirs, dev); !errors.Is(err, vfiouser.ErrBusy) {
@@ -123,18 +118,41 @@ func TestTwoClients(t *testing.T) {
 
 	other, otherDev := newFunction(t, full())
 	otherPath, _ := listen(t, other, otherDev)
-	third := dial(t, otherPath).negotiate()
-	third.write32(0, 0, 3)
-	if a, b := first.read32(0, 0), third.read32(0, 0); a != 1 || b != 3 {
+	apart := dial(t, otherPath).negotiate()
+	apart.write32(0, 0, 3)
+	if a, b := first.read32(0, 0), apart.read32(0, 0); a != 1 || b != 3 {
 		t.Errorf("%d and %d", a, b)
+	}
+	first.conn.Close()
+	if r := second.recv(); r.id != waiting || r.flags != isReply {
+		t.Errorf("%+v", r)
+	}
+	second.write32(0, 0, 2)
+	second.conn.Close()
+	if third.negotiate(); third.read32(0, 0) != 2 {
+		t.Error("the third client reads something else")
 	}
 	if err := stop(); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := first.read(); err == nil {
-		t.Error("the first client is served after the end")
+	if _, err := third.read(); err == nil {
+		t.Error("a client is served after the end")
 	}
-	third.write32(0, 0, 4)
+	apart.write32(0, 0, 4)
+}
+
+// TestReport: Serve goes on after a client that breaks the protocol, and tells of it.
+func TestReport(t *testing.T) {
+	reports := make(chan error, 1)
+	cfg := full()
+	cfg.Report = func(err error) { reports <- err }
+	f, dev := newFunction(t, cfg)
+	path, _ := listen(t, f, dev)
+	dial(t, path).negotiate().sendRaw(body(uint16(1), uint16(1), 1, 0, 0))
+	if err := <-reports; !errors.Is(err, vfiouser.ErrMessage) {
+		t.Error(err)
+	}
+	dial(t, path).negotiate()
 }
 
 // TestServeEnds: with its context, whatever is going on, and with its listener.

@@ -161,9 +161,17 @@ func files(dir string) ([]File, error) {
 // Has says whether the tree was made with packages. One that is missing is an error that
 // is ErrIncomplete.
 func (t *Tree) Has(packages ...string) error {
+	if err := t.lacks(packages); err != nil {
+		return &Error{"open " + filepath.Dir(t.Dir), err, "go run ./hwtest/rig setup adds it"}
+	}
+	return nil
+}
+
+// lacks says which of packages is missing.
+func (t *Tree) lacks(packages []string) error {
 	for _, p := range packages {
 		if !slices.Contains(t.Manifest.Wanted, p) {
-			return &Error{"open " + filepath.Dir(t.Dir), fmt.Errorf("%w: it was filled without %s", ErrIncomplete, p), "go run ./hwtest/rig setup adds it"}
+			return fmt.Errorf("%w: it was filled without %s", ErrIncomplete, p)
 		}
 	}
 	return nil
