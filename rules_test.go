@@ -58,6 +58,7 @@ var allowed = map[string][]string{
 	"internal/pcapngtest":           {},                       // and only tests import it
 	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/note", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack", "hwtest/rig/trace", "hwtest/rig/usercheck"},
 	"hwtest/rig/chips":              {"mmio", "stmmac/sim", "vfio/vfiouser"},
+	"hwtest/rig/modelserver":        {"hwtest/rig/chips", "stmmac/sim"},
 	"hwtest/rig/scheme":             {"hwtest/rig/debian", "hwtest/rig/qtest", "stmmac", "stmmac/bus"},
 	"hwtest/rig/drive":              {"barrier", "hwtest/rig/note", "hwtest/rig/scheme", "hwtest/rig/qtest", "mmio", "pagepool", "stmmac"},
 	"hwtest/rig/note":               {},

@@ -1,7 +1,12 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
+
+	"github.com/gostmmac/gostmmac/stmmac/internal/regs"
 	r4 "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
+	rg "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmacreg"
 )
 
 // Touched is a register that was accessed.
@@ -11,6 +16,10 @@ type Touched struct {
 	Loaded      bool
 	Stored      bool
 	Implemented bool // the model has the register
+
+	// Bits that were set in what was loaded and stored, all together, by their names,
+	// as "RE|TE|0x100"; "" where nothing was, and where no bit has a name.
+	LoadedBits, StoredBits string
 }
 
 // Coverage returns the registers that were accessed so far, in ascending order. It
@@ -18,15 +27,64 @@ type Touched struct {
 func (m *Model) Coverage() []Touched {
 	var list []Touched
 	for i := range m.regs.touched {
-		bits := m.regs.touched[i].Load()
-		if bits == 0 {
+		u := &m.regs.touched[i]
+		how := u.how.Load()
+		if how == 0 {
 			continue
 		}
 		off := uint32(i) * 4
-		list = append(list, Touched{Off: off, Name: m.gen.mapName(off), Loaded: bits&1 != 0, Stored: bits&2 != 0,
-			Implemented: m.regs.desc[i].known})
+		t := Touched{Off: off, Name: m.gen.mapName(off), Loaded: how>>loaded&1 != 0, Stored: how>>stored&1 != 0,
+			Implemented: m.regs.desc[i].known}
+		if text := m.gen.mapText(off); text != nil {
+			for how, to := range []*string{&t.LoadedBits, &t.StoredBits} {
+				if v := u.bits[how].Load(); v != 0 {
+					*to = text(v)
+				}
+			}
+		}
+		list = append(list, t)
 	}
 	return list
+}
+
+// Registers returns the names of the databook for all registers of a generation, in
+// ascending order of their offsets, those of every channel, queue and filter that a MAC
+// can have.
+func Registers(g Generation) []string {
+	table := r4.Map
+	if g == GMAC {
+		table = rg.Map
+	}
+	type named struct {
+		off  uint32
+		name string
+	}
+	var all []named
+	for _, r := range table {
+		for i := range max(r.Count, 1) {
+			off := r.Off + uint32(i)*r.Stride
+			all = append(all, named{off, table.Name(off)})
+		}
+	}
+	slices.SortFunc(all, func(a, b named) int { return cmp.Compare(a.off, b.off) })
+	var names []string
+	for _, n := range all {
+		if len(names) == 0 || names[len(names)-1] != n.name { // two registers at one place
+			names = append(names, n.name)
+		}
+	}
+	return names
+}
+
+// mapText implements generation.
+func (m *Model) mapText(off uint32) func(uint32) string { return textOf(r4.Map, m.mapOff(off)) }
+
+// textOf is what tells the value of the register at off, or nil.
+func textOf(t regs.Table, off uint32) func(uint32) string {
+	if r, _ := t.Find(off); r != nil {
+		return r.Text
+	}
+	return nil
 }
 
 // mapName implements generation.

@@ -39,7 +39,8 @@ type generation interface {
 	// shared parts reach for themselves.
 	buildRegs() error
 	places() places
-	mapName(off uint32) string // of the databook, "" is none
+	mapName(off uint32) string              // of the databook, "" is none
+	mapText(off uint32) func(uint32) string // what a value says; nil without named bits
 
 	control(off uint32, r *register, v uint32)
 	loadLocked(off uint32, r *register) uint32

@@ -102,6 +102,9 @@ func (g *gmac) places() places {
 // mapName implements generation.
 func (g *gmac) mapName(off uint32) string { return rg.Map.Name(off) }
 
+// mapText implements generation.
+func (g *gmac) mapText(off uint32) func(uint32) string { return textOf(rg.Map, off) }
+
 // mdioCommand implements generation: clause 22 is all that there is.
 func (g *gmac) mdioCommand(v uint32) gmac4reg.MDIOAddress {
 	a := rg.MIIAddress(v)

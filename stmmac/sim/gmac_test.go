@@ -327,8 +327,9 @@ func TestGMACCoverage(t *testing.T) {
 		names[c.Name] = c
 	}
 	for _, want := range []Touched{
-		{Off: uint32(rg.BusModeReg), Name: rg.Map.Name(uint32(rg.BusModeReg)), Loaded: true, Stored: true, Implemented: true},
-		{Off: uint32(rg.StatusReg), Name: rg.Map.Name(uint32(rg.StatusReg)), Loaded: true, Implemented: true},
+		{Off: uint32(rg.BusModeReg), Name: rg.Map.Name(uint32(rg.BusModeReg)), Loaded: true, Stored: true, Implemented: true,
+			LoadedBits: "PBL=1|RPBL=1", StoredBits: "SWR|PBL=8|RPBL=8|USP"},
+		{Off: uint32(rg.StatusReg), Name: rg.Map.Name(uint32(rg.StatusReg)), Loaded: true, Implemented: true, LoadedBits: "RS=3|TS=3"},
 		{Off: uint32(rg.ReceivePollDemand), Name: rg.Map.Name(uint32(rg.ReceivePollDemand)), Stored: true, Implemented: true},
 	} {
 		if want.Name == "" || names[want.Name] != want {

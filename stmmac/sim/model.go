@@ -126,7 +126,7 @@ func NewModel(cfg Config, dma DMA, irq func(vector int), w Wire) (*Model, error)
 		return nil, err
 	}
 	if !cfg.NoAudit {
-		m.regs.touched = make([]atomic.Uint32, len(m.regs.word))
+		m.regs.touched = make([]touches, len(m.regs.word))
 	}
 	m.onTimer = m.timerFired
 	m.tx = make([]txChan, cfg.TxQueues)

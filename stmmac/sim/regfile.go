@@ -51,8 +51,8 @@ type register struct {
 type regFile struct {
 	word []uint32
 	desc []register
-	// touched has bit 0 set by a load and bit 1 by a store, nil with NoAudit.
-	touched []atomic.Uint32
+	// touched is how each word was accessed, nil with NoAudit.
+	touched []touches
 	loads   atomic.Uint64
 	stores  atomic.Uint64
 	unknown atomic.Uint64
@@ -71,9 +71,17 @@ func (m *Model) Load(off uint32) uint32 {
 		return mmio.AllOnes
 	}
 	r := &m.regs.desc[off/4]
-	if m.regs.touched != nil {
-		m.touch(off, r, 1, &m.regs.loads)
+	if m.regs.touched == nil {
+		return m.load(off, r)
 	}
+	m.regs.loads.Add(1)
+	v := m.load(off, r)
+	m.touch(off, r, loaded, v)
+	return v
+}
+
+// load reads the register r, which is at off.
+func (m *Model) load(off uint32, r *register) uint32 {
 	if m.resetting.Load() {
 		if r.id == uint32(gmac4reg.DMAMode) {
 			return uint32(gmac4reg.SWR)
@@ -105,7 +113,8 @@ func (m *Model) Store(off, v uint32) {
 	}
 	r := &m.regs.desc[off/4]
 	if m.regs.touched != nil {
-		m.touch(off, r, 2, &m.regs.stores)
+		m.regs.stores.Add(1)
+		m.touch(off, r, stored, v)
 	}
 	if m.resetting.Load() {
 		switch {
@@ -139,13 +148,27 @@ func (m *Model) Store(off, v uint32) {
 	}
 }
 
-func (m *Model) touch(off uint32, r *register, bit uint32, n *atomic.Uint64) {
-	n.Add(1)
+// touches is how a word was accessed: how often is not counted.
+type touches struct {
+	how  atomic.Uint32    // of loaded and stored
+	bits [2]atomic.Uint32 // that were set in what was loaded, and in what was stored
+}
+
+// Ways to access a word.
+const (
+	loaded = iota
+	stored
+)
+
+func (m *Model) touch(off uint32, r *register, how int, v uint32) {
 	if !r.known {
 		m.regs.unknown.Add(1)
 	}
 	t := &m.regs.touched[off/4]
-	if old := t.Load(); old&bit == 0 {
-		t.Or(bit)
+	if old := t.how.Load(); old>>how&1 == 0 {
+		t.how.Or(1 << how)
+	}
+	if old := t.bits[how].Load(); v&^old != 0 {
+		t.bits[how].Or(v)
 	}
 }

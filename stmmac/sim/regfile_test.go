@@ -200,12 +200,13 @@ func TestCoverageAndCounts(t *testing.T) {
 	g := newRig(t)
 	r4.MACVersion.Load(g.r)
 	r4.MACRxFlow.Store(g.r, r4.RFE)
+	r4.MACRxFlow.Store(g.r, 0)
 	g.r.Load32(0x0ffc)
 	got := g.d.Coverage()
 	want := []Touched{
-		{uint32(r4.MACRxFlow), "MAC_Rx_Flow_Ctrl", false, true, true},
-		{uint32(r4.MACVersion), "MAC_Version", true, false, true},
-		{0x0ffc, "", true, false, false},
+		{uint32(r4.MACRxFlow), "MAC_Rx_Flow_Ctrl", false, true, true, "", "RFE"},
+		{uint32(r4.MACVersion), "MAC_Version", true, false, true, "SNPSVER=82", ""},
+		{0x0ffc, "", true, false, false, "", ""},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%+v", got)
@@ -215,8 +216,13 @@ func TestCoverageAndCounts(t *testing.T) {
 			t.Errorf("%+v, want %+v", got[i], want[i])
 		}
 	}
-	if s := g.d.Stats(); s.Loads != 2 || s.Stores != 1 || s.Unknown != 1 {
+	if s := g.d.Stats(); s.Loads != 2 || s.Stores != 2 || s.Unknown != 1 {
 		t.Errorf("%+v", s)
+	}
+	r4.MACRxFlow.Store(g.r, r4.UP)
+	r4.MACRxFlow.Load(g.r)
+	if c := g.d.Coverage()[0]; c.StoredBits != "RFE|UP" || c.LoadedBits != "UP" {
+		t.Errorf("%+v", c)
 	}
 	quiet := newRig(t, withConfig(func(c *Config) { c.NoAudit = true }))
 	r4.MACVersion.Load(quiet.r)
@@ -362,6 +368,28 @@ func TestMDCRate(t *testing.T) {
 		r4.MACMDIOAddress.Store(g.r, uint32(r4.MDIOGB|r4.MDIOGOC.Of(r4.MDIOGOCWrite)|r4.MDIOCR.Of(c.code)))
 		if got := len(g.d.Audit()) == 0; got != c.ok {
 			t.Errorf("CR %d at %d Hz: accepted %v", c.code, c.hz, got)
+		}
+	}
+}
+
+// TestRegisters: the names of each generation's map are all different, and what a model
+// was accessed at is among them.
+func TestRegisters(t *testing.T) {
+	for g, some := range map[Generation][]string{
+		GMAC4: {"MAC_Configuration", "MAC_Address31_High", "MTL_TxQ7_Operation_Mode", "DMA_CH7_Status"},
+		GMAC:  {"MAC_Configuration", "Bus_Mode", "HW_Feature"},
+	} {
+		seen := map[string]bool{}
+		for _, name := range Registers(g) {
+			if name == "" || seen[name] {
+				t.Errorf("%v: %q again", g, name)
+			}
+			seen[name] = true
+		}
+		for _, name := range some {
+			if !seen[name] {
+				t.Errorf("%v: there is no %s among %d", g, name, len(seen))
+			}
 		}
 	}
 }

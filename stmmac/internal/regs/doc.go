@@ -35,10 +35,23 @@ type Table []Register
 // Name returns the name of the register at off with the index filled in, as
 // DMA_CH2_Status for element 2 of DMA_CH%d_Status, or "".
 func (t Table) Name(off uint32) string {
-	for _, r := range t {
+	r, i := t.Find(off)
+	switch {
+	case r == nil:
+		return ""
+	case r.Stride == 0:
+		return r.Name
+	}
+	return fmt.Sprintf(r.Name, i)
+}
+
+// Find returns the register at off and, of an array, which element that is; or nil.
+func (t Table) Find(off uint32) (r *Register, i int) {
+	for n := range t {
+		r := &t[n]
 		if r.Stride == 0 {
 			if r.Off == off {
-				return r.Name
+				return r, 0
 			}
 			continue
 		}
@@ -46,8 +59,8 @@ func (t Table) Name(off uint32) string {
 			continue
 		}
 		if i := int((off - r.Off) / r.Stride); i < r.Count {
-			return fmt.Sprintf(r.Name, i)
+			return r, i
 		}
 	}
-	return ""
+	return nil, 0
 }
