@@ -90,7 +90,7 @@ const endTime = 5 * time.Second
 // Gone explains err, with which a call on QEMU's socket failed: if the socket has ended, the
 // process is ended too, and the reason is how it did. The error is ErrGone. remedy is what
 // QEMU wrote.
-func (p *Process) Gone(err error) (reason error, remedy string) {
+func (p *Process) Gone(err error) (remedy string, reason error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		// The socket ends with the process; how it ended is known in a moment.
 		select {
@@ -101,7 +101,7 @@ func (p *Process) Gone(err error) (reason error, remedy string) {
 			err = errors.New("it ended")
 		}
 	}
-	return fmt.Errorf("%w: %w", ErrGone, err), p.log.remedy(p.file)
+	return p.log.remedy(p.file), fmt.Errorf("%w: %w", ErrGone, err)
 }
 
 // Wrote is what QEMU wrote last, for an error, or "".

@@ -192,7 +192,7 @@ func (m *Machine) gone(op string, err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return &Error{Op: op, Dev: m.cfg.dev(), Err: err, Remedy: m.qemu.Wrote()}
 	}
-	reason, remedy := m.qemu.Gone(err)
+	remedy, reason := m.qemu.Gone(err)
 	return &Error{op, m.cfg.dev(), reason, remedy}
 }
 

@@ -116,7 +116,7 @@ func (m *machine) why(err error) error {
 	if err == nil || m.conn.Reason() == nil {
 		return err
 	}
-	reason, remedy := m.qemu.Gone(err)
+	remedy, reason := m.qemu.Gone(err)
 	return fmt.Errorf("%w: %s", reason, remedy)
 }
 
