@@ -88,7 +88,7 @@ func (p *Process) Close() error {
 const endTime = 5 * time.Second
 
 // Gone explains err, with which a call on QEMU's socket failed: if the socket has ended, the
-// process is ended too, and the reason is how it did. The error is ErrGone. remedy is what
+// process is ended too, and the reason is how it did. The reason is ErrGone; remedy is what
 // QEMU wrote.
 func (p *Process) Gone(err error) (remedy string, reason error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {

@@ -57,9 +57,9 @@ func serve() (*server, error) {
 // machine is a q35 with the function in slot 4 of its root bus.
 type machine struct {
 	*server
-	shared bool // the RAM, with the server
-	qemu   *qemu.Process
-	conn   *qemu.Conn
+	board
+	qemu *qemu.Process
+	conn *qemu.Conn
 
 	mu    sync.Mutex
 	lines map[uint64][]bool // what the inputs of the I/O APIC did, since they were taken last
@@ -74,8 +74,14 @@ const (
 	timeout = time.Minute
 )
 
-// start starts QEMU. Its RAM can be mapped by the server if shared is set.
-func (s *server) start(c Config, shared bool) (m *machine, err error) {
+// board says what machine it is.
+type board struct {
+	shared bool // the server can map the RAM
+	iommu  bool // there is one
+}
+
+// start starts QEMU.
+func (s *server) start(c Config, b board) (m *machine, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socketpair: %w", err)
@@ -83,15 +89,18 @@ func (s *server) start(c Config, shared bool) (m *machine, err error) {
 	control := os.NewFile(uintptr(fds[1]), "qtest")
 	defer control.Close()
 	memory := fmt.Sprintf("memory-backend-ram,id=m,size=%d", ramSize)
-	if shared {
+	if b.shared {
 		memory = fmt.Sprintf("memory-backend-memfd,id=m,size=%d,share=on", ramSize)
 	}
 	args := []string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-serial", "null", "-object", memory, "-machine", "q35,memory-backend=m", "-m", fmt.Sprintf("size=%d", ramSize>>20),
 		"-chardev", "socket,id=qt,fd=3", "-qtest", "chardev:qt", "-qtest-log", "none", "-accel", "qtest",
-		"-device", fmt.Sprintf(`{"driver":"vfio-user-pci","addr":"%d","x-msg-timeout":%d,"socket":{"type":"unix","path":%q}}`, slot, timeout.Milliseconds(), s.path),
 	}
-	m = &machine{server: s, shared: shared, lines: map[uint64][]bool{}}
+	if b.iommu {
+		args = append(args, "-device", "intel-iommu,caching-mode=on,aw-bits=39")
+	}
+	args = append(args, "-device", fmt.Sprintf(`{"driver":"vfio-user-pci","addr":"%d","x-msg-timeout":%d,"socket":{"type":"unix","path":%q}}`, slot, timeout.Milliseconds(), s.path))
+	m = &machine{server: s, board: b, lines: map[uint64][]bool{}}
 	if m.qemu, err = qemu.Start(c.Command, c.Env, args, []*os.File{control}, c.Log); err != nil {
 		return nil, errors.Join(err, unix.Close(fds[0]))
 	}

@@ -15,27 +15,29 @@ import (
 func Tests() []Test {
 	var all []Test
 	for _, t := range []struct {
-		name   string
-		shared bool // the RAM, with the server
-		run    func(s *script)
+		name string
+		board
+		run func(s *script)
 	}{
-		{"configuration space", true, configuration},
-		{"registers", true, registers},
-		{"bus mastering", true, master},
-		{"DMA by shared memory", true, dma},
-		{"DMA by messages", false, dma},
-		{"MSI-X", true, msix},
-		{"MSI", true, msi},
-		{"INTx", true, intx},
+		{"configuration space", board{shared: true}, configuration},
+		{"registers", board{shared: true}, registers},
+		{"bus mastering", board{shared: true}, master},
+		{"DMA by shared memory", board{shared: true}, dma},
+		{"DMA by messages", board{}, dma},
+		{"DMA through an IOMMU that is off", board{shared: true, iommu: true}, dma},
+		{"DMA through an IOMMU", board{shared: true, iommu: true}, translated},
+		{"MSI-X", board{shared: true}, msix},
+		{"MSI", board{shared: true}, msi},
+		{"INTx", board{shared: true}, intx},
 	} {
 		all = append(all, Test{t.name, func(ctx context.Context, c Config) error {
-			return with(func(sv *server) error { return sv.on(ctx, c, t.shared, t.run) })
+			return with(func(sv *server) error { return sv.on(ctx, c, t.board, t.run) })
 		}})
 	}
 	return append(all, Test{"QEMU ends, and another connects", func(ctx context.Context, c Config) error {
 		return with(func(sv *server) error {
 			for range 3 {
-				if err := sv.on(ctx, c, true, func(s *script) { registers(s); dma(s) }); err != nil {
+				if err := sv.on(ctx, c, board{shared: true}, func(s *script) { registers(s); dma(s) }); err != nil {
 					return err
 				}
 			}
@@ -54,8 +56,8 @@ func with(f func(s *server) error) error {
 }
 
 // on runs f on a machine.
-func (s *server) on(ctx context.Context, c Config, shared bool, f func(s *script)) error {
-	m, err := s.start(c, shared)
+func (s *server) on(ctx context.Context, c Config, b board, f func(s *script)) error {
+	m, err := s.start(c, b)
 	if err != nil {
 		return err
 	}
