@@ -351,12 +351,20 @@ func (s *session) regionRange(index uint32, off uint64, n int) error {
 	return nil
 }
 
+// regionAccess takes the fixed part of an access to a region apart.
+func regionAccess(b []byte) (off uint64, index, n uint32, err error) {
+	if err := fixed(b, regionReadSize); err != nil {
+		return 0, 0, 0, err
+	}
+	return order.Uint64(b), order.Uint32(b[8:]), order.Uint32(b[12:]), nil
+}
+
 // regionRead reads registers.
 func (s *session) regionRead(b []byte) error {
-	if err := fixed(b, regionReadSize); err != nil {
+	off, index, n, err := regionAccess(b)
+	if err != nil {
 		return err
 	}
-	off, index, n := order.Uint64(b), order.Uint32(b[8:]), order.Uint32(b[12:])
 	if n > maxTransfer {
 		return refuse(syscall.EINVAL, "%d bytes; %d are possible", n, maxTransfer)
 	}
@@ -377,10 +385,10 @@ func (s *session) regionRead(b []byte) error {
 
 // regionWrite writes registers.
 func (s *session) regionWrite(b []byte) error {
-	if err := fixed(b, regionReadSize); err != nil {
+	off, index, n, err := regionAccess(b)
+	if err != nil {
 		return err
 	}
-	off, index, n := order.Uint64(b), order.Uint32(b[8:]), order.Uint32(b[12:])
 	if uint64(n) != uint64(len(b)-regionReadSize) {
 		return refuse(syscall.EINVAL, "%d bytes of data, and %d are told", len(b)-regionReadSize, n)
 	}

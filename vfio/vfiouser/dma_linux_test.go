@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -92,7 +93,7 @@ func TestDMA(t *testing.T) {
 	}
 	for name, w := range map[string][]byte{
 		"across": f.Window(iova+page-1, 2), "to be read": f.Window(iova+4*page, 4), "to be written": f.Window(iova+6*page, 4),
-		"nowhere": f.Window(iova-1, 1), "negative": f.Window(iova, -1), "too long": f.Window(iova, 1<<40), "at the end": f.Window(^uint64(0), 1),
+		"nowhere": f.Window(iova-1, 1), "negative": f.Window(iova, -1), "too long": f.Window(iova, math.MaxInt), "at the end": f.Window(^uint64(0), 1),
 	} {
 		if w != nil {
 			t.Errorf("%s: a window of %d", name, len(w))
@@ -305,7 +306,9 @@ func TestCutFile(t *testing.T) {
 func TestLimits(t *testing.T) {
 	f, dev := newFunction(t, full())
 	c := start(t, f, dev)
+	sent := make(chan struct{})
 	go func() {
+		defer close(sent)
 		for i := range 65535 {
 			c.send(dmaMap, noReply, body(32, rw, uint64(0), uint64(2*i+2)*page, uint64(page)))
 		}
@@ -322,6 +325,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("step %d: %v instead of %v", i, unix.Errno(r.errno), want)
 		}
 	}
+	<-sent
 	for i := range 257 {
 		fd, err := unix.MemfdCreate("many", unix.MFD_CLOEXEC)
 		if err != nil {
