@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"internal/bringup":              {"mmio", "stmmac"},       // and only tests and rigs import it
 	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
 	"internal/pcapngtest":           {},                       // and only tests import it
-	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/note", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack", "hwtest/rig/trace", "hwtest/rig/usercheck"},
+	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/kernel", "hwtest/rig/note", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack", "hwtest/rig/trace", "hwtest/rig/usercheck"},
 	"hwtest/rig/chips":              {"mmio", "stmmac/sim", "vfio/vfiouser"},
 	"hwtest/rig/modelserver":        {"hwtest/rig/chips", "stmmac/sim"},
 	"hwtest/rig/scheme":             {"hwtest/rig/debian", "hwtest/rig/qtest", "stmmac", "stmmac/bus"},
@@ -65,6 +65,7 @@ var allowed = map[string][]string{
 	"hwtest/rig/trace":              {"hwtest/rig/drive", "hwtest/rig/note", "hwtest/rig/qtest", "internal/bringup", "mmio", "stmmac"},
 	"hwtest/rig/stack":              {"hwtest/rig/scheme", "hwtest/rig/qtest", "netstack", "stmmac"},
 	"hwtest/rig/debian":             {},
+	"hwtest/rig/kernel":             {"hwtest/rig/debian"},
 	"hwtest/rig/qemu":               {"golang.org/x/sys/..."},
 	"hwtest/rig/qtest":              {"mmio", "hwtest/rig/qemu", "golang.org/x/sys/..."},
 	"hwtest/rig/usercheck":          {"hwtest/rig/qemu", "vfio/vfiouser", "golang.org/x/sys/..."},

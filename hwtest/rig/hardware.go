@@ -27,11 +27,10 @@ type hardware struct {
 // buildHardware builds it, which takes the go command and the module's source.
 func buildHardware(ctx context.Context, logs string) (*hardware, error) {
 	h := &hardware{program: filepath.Join(logs, "hwtest.test"), logs: logs}
-	dir, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", hardwareTests).Output()
-	if err != nil {
-		return nil, fmt.Errorf("find the source of %s: %w: run the rig in a checkout of the module", hardwareTests, withText(err))
+	var err error
+	if h.dir, err = sourceOf(ctx, hardwareTests); err != nil {
+		return nil, err
 	}
-	h.dir = strings.TrimSpace(string(dir))
 	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-tags", "hwtest", "-o", h.program, hardwareTests).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the hardware tests: %w\n%s", err, out)
 	}

@@ -52,8 +52,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			if err != nil {
 				return err
 			}
-			_, err = debian.Setup(ctx, debian.Options{Dir: dir, Mirror: *mirror, Packages: packages(), Progress: stderr})
-			return err
+			return setUp(ctx, dir, *mirror, stderr)
 		}
 	case "cache":
 		cache := cacheFlag(f)

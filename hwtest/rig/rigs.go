@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/debian"
+	"github.com/gostmmac/gostmmac/hwtest/rig/kernel"
 )
 
 // env is what a rig has at hand.
@@ -33,9 +34,9 @@ func rigs() []rig {
 	}
 }
 
-// packages are what all rigs need together.
+// packages are what all rigs need together, and what the kernels of guests are made with.
 func packages() []string {
-	var all []string
+	all := kernel.Packages()
 	for _, r := range rigs() {
 		all = append(all, r.packages...)
 	}

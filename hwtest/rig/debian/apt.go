@@ -35,8 +35,8 @@ func portOf(goarch string) (port, bool) {
 }
 
 // sourcesFile is the source of the two suites, for apt.
-func sourcesFile(m mirror, arch string) string {
-	s := fmt.Sprintf("Types: deb\nURIs: %s\nSuites: %s %s\nComponents: main\nArchitectures: %s\n", m.uri, suite, backports, arch)
+func sourcesFile(m mirror, archs []string) string {
+	s := fmt.Sprintf("Types: deb\nURIs: %s\nSuites: %s %s\nComponents: main\nArchitectures: %s\n", m.uri, suite, backports, strings.Join(archs, " "))
 	if m.signedBy != "" {
 		s += "Signed-By: " + m.signedBy + "\n"
 	}
@@ -45,8 +45,9 @@ func sourcesFile(m mirror, arch string) string {
 
 // aptConfig is the configuration for apt below dir: how the machine's apt reaches its
 // mirror, taken from machine (the output of apt-config dump), and nothing else of
-// it. So no hook and no preference of the machine's takes part.
-func aptConfig(machine []byte, dir, arch string, root bool) string {
+// it. So no hook and no preference of the machine's takes part. The first of archs is the
+// machine's.
+func aptConfig(machine []byte, dir string, archs []string, root bool) string {
 	var b strings.Builder
 	for s := bufio.NewScanner(bytes.NewReader(machine)); s.Scan(); {
 		l := s.Text()
@@ -58,8 +59,10 @@ func aptConfig(machine []byte, dir, arch string, root bool) string {
 	set("Acquire::Languages", "none")
 	set("Acquire::Retries", "3")
 	set("APT::Update::Error-Mode", "any")
-	set("APT::Architecture", arch)
-	fmt.Fprintf(&b, "APT::Architectures { %q; };\n", arch)
+	set("APT::Architecture", archs[0])
+	for _, a := range archs {
+		set("APT::Architectures::", a)
+	}
 	set("APT::Install-Recommends", "false")
 	set("APT::Install-Suggests", "false")
 	if root {

@@ -32,6 +32,10 @@ type Options struct {
 	// Packages are what the folder is to hold, with all that they depend on, beside
 	// what it holds already; none is QEMUArm alone.
 	Packages []string
+	// Kernels are architectures in Debian's words, amd64 or arm64, of which the folder is
+	// to hold the newest kernel of the backports with headers and source, beside those
+	// that it holds already.
+	Kernels []string
 	// Progress gets a line for each step.
 	Progress io.Writer
 }
@@ -90,6 +94,10 @@ func (l *locked) Write(b []byte) (int, error) {
 // 239 MB while it is made anew (Debian 13 with both packages of QEMU 11.1).
 const needBytes = 700 << 20
 
+// What kernels take beside that: 420 MB of packages with those of the tools that build
+// modules, 450 MB of these tools in a tree, and 1 GB while modules are built.
+const needForKernels = 2500 << 20
+
 // debianKeyring is where the package debian-archive-keyring puts Debian's keys.
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
@@ -101,6 +109,8 @@ type setup struct {
 	apt  string
 	log  *os.File
 	env  []string
+	// begin is only for what is shown.
+	begin time.Time
 }
 
 // Setup fills a cache folder with QEMU and what it depends on, and returns its tree. A
@@ -110,7 +120,7 @@ type setup struct {
 func Setup(ctx context.Context, o Options) (*Tree, error) { return thisMachine().setup(ctx, o) }
 
 func (m machine) setup(ctx context.Context, o Options) (t *Tree, err error) {
-	s := &setup{machine: m, Options: o}
+	s := &setup{machine: m, Options: o, begin: time.Now()}
 	if s.Progress == nil {
 		s.Progress = io.Discard
 	}
@@ -130,7 +140,7 @@ func (m machine) setup(ctx context.Context, o Options) (t *Tree, err error) {
 			return nil, &Error{"make the cache folder", err, "name another with -cache"}
 		}
 	}
-	unlock, err := s.lock(filepath.Join(s.Dir, "lock"))
+	unlock, err := s.lock(filepath.Join(s.Dir, lockName))
 	if err != nil {
 		return nil, &Error{"lock the cache folder", err, ""}
 	}
@@ -141,14 +151,20 @@ func (m machine) setup(ctx context.Context, o Options) (t *Tree, err error) {
 	}
 	old, err := read(s.Dir)
 	if err == nil {
-		if err = errors.Join(old.lacks(s.Packages), old.check()); err == nil {
+		if err = errors.Join(old.lacks(s.Packages), old.hasKernels(s.Kernels), old.check()); err == nil {
 			return old, nil
 		}
 		s.Packages = slices.Concat(s.Packages, old.Manifest.Wanted)
+		s.Kernels = slices.Concat(s.Kernels, old.Manifest.archs())
 	}
-	s.Packages = sorted(s.Packages)
+	s.Packages, s.Kernels = sorted(s.Packages), sorted(s.Kernels)
 	if !areNames(s.Packages) {
 		return nil, &Error{"start", fmt.Errorf("%w: one of %q is no name of a package", os.ErrInvalid, s.Packages), ""}
+	}
+	for _, arch := range s.Kernels {
+		if !slices.Contains(kernelArchs, arch) {
+			return nil, &Error{"start", fmt.Errorf("a kernel for %q: %w", arch, errors.ErrUnsupported), fmt.Sprintf("there are those for %q", kernelArchs)}
+		}
 	}
 	s.say("%v", err)
 	if s.log, err = os.Create(filepath.Join(s.Dir, "setup.log")); err != nil {
@@ -157,11 +173,11 @@ func (m machine) setup(ctx context.Context, o Options) (t *Tree, err error) {
 	defer func() { err = errors.Join(err, s.log.Close()) }()
 	if n, err := s.free(s.Dir); err != nil {
 		return nil, &Error{"look for disk space", err, ""}
-	} else if n < needBytes {
-		return nil, &Error{"look for disk space", fmt.Errorf("%w: %d MiB are free in %s and %d are needed", ErrDisk, n>>20, s.Dir, needBytes>>20), "free some, or name a folder elsewhere with -cache"}
+	} else if need := s.need(); n < need {
+		return nil, &Error{"look for disk space", fmt.Errorf("%w: %d MiB are free in %s and %d are needed", ErrDisk, n>>20, s.Dir, need>>20), "free some, or name a folder elsewhere with -cache"}
 	}
 	manifest := &Manifest{}
-	if old != nil && slices.Equal(old.Manifest.Wanted, s.Packages) && s.whole(old.Manifest.Packages) {
+	if old != nil && slices.Equal(old.Manifest.Wanted, s.Packages) && slices.Equal(old.Manifest.archs(), s.Kernels) && s.whole(old.Manifest.kept()) {
 		s.say("the packages that the folder keeps are whole")
 		manifest = &old.Manifest
 	} else if manifest, err = s.fetch(ctx); err != nil {
@@ -181,8 +197,17 @@ func areNames(all []string) bool {
 	})
 }
 
+// need is how many bytes must be free.
+func (s *setup) need() uint64 {
+	if len(s.Kernels) > 0 {
+		return needBytes + needForKernels
+	}
+	return needBytes
+}
+
+// say reports what is done now, with the seconds since the start.
 func (s *setup) say(format string, args ...any) {
-	fmt.Fprintf(s.Progress, "rig setup: "+format+"\n", args...)
+	fmt.Fprintf(s.Progress, "rig setup: %3.0f s: "+format+"\n", append([]any{time.Since(s.begin).Seconds()}, args...)...)
 }
 
 // fetch downloads the packages.
@@ -196,8 +221,8 @@ func (s *setup) fetch(ctx context.Context) (*Manifest, error) {
 		return nil, err
 	}
 	for name, content := range map[string]string{
-		"rig.conf":                     aptConfig(conf, s.apt, s.port.arch, s.root),
-		"etc/sources.list.d/1.sources": sourcesFile(from, s.port.arch),
+		"rig.conf":                     aptConfig(conf, s.apt, s.archs(), s.root),
+		"etc/sources.list.d/1.sources": sourcesFile(from, s.archs()),
 		"state/status":                 "", // nothing is installed
 	} {
 		if err := os.WriteFile(filepath.Join(s.apt, name), []byte(content), 0o600); err != nil {
@@ -236,7 +261,21 @@ func (s *setup) fetch(ctx context.Context) (*Manifest, error) {
 			return nil, &Error{"look at the packages", err, ""}
 		}
 	}
+	if m.Kernels, err = s.fetchKernels(ctx); err != nil {
+		return nil, err
+	}
 	return m, nil
+}
+
+// archs are the architectures of packages, that of the machine first.
+func (s *setup) archs() []string {
+	all := []string{s.port.arch}
+	for _, a := range s.Kernels {
+		if !slices.Contains(all, a) {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // source returns the mirror.
@@ -268,7 +307,7 @@ func public(uri string) string {
 
 // archive is where apt keeps the file of a package.
 func (s *setup) archive(p Package) string {
-	return filepath.Join(s.apt, "cache/archives", p.file())
+	return filepath.Join(s.Dir, archives, p.file())
 }
 
 // whole says whether the files of all packages are there as they were.
@@ -296,8 +335,11 @@ func (s *setup) unpack(ctx context.Context, m *Manifest) (*Tree, error) {
 			return nil, err
 		}
 	}
-	var err error
-	if m.Files, err = files(fresh); err != nil {
+	err := alternatives(fresh)
+	if err == nil {
+		m.Files, err = files(fresh)
+	}
+	if err != nil {
 		return nil, &Error{"unpack", err, ""}
 	}
 	if err := os.Remove(manifest); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -334,15 +376,25 @@ func (s *setup) unpack(ctx context.Context, m *Manifest) (*Tree, error) {
 	return t, nil
 }
 
+// alternatives makes the links by which Debian's packages would let one of them be the
+// program of a common name, if they were installed.
+func alternatives(dir string) error {
+	const mawk, awk = "usr/bin/mawk", "usr/bin/awk"
+	if _, err := os.Lstat(filepath.Join(dir, mawk)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return os.Symlink(filepath.Base(mawk), filepath.Join(dir, awk))
+}
+
 // tidy removes the package lists, apt's caches and packages that are not in the tree.
 func (s *setup) tidy(m *Manifest) error {
 	keep := map[string]bool{}
-	for _, p := range m.Packages {
+	for _, p := range m.kept() {
 		keep[p.file()] = true
 	}
 	errs := []error{os.RemoveAll(filepath.Join(s.apt, "state/lists"))}
-	for _, pattern := range []string{"cache/archives/*.deb", "cache/*.bin"} {
-		found, err := filepath.Glob(filepath.Join(s.apt, pattern))
+	for _, pattern := range []string{archives + "/*.deb", aptName + "/cache/*.bin"} {
+		found, err := filepath.Glob(filepath.Join(s.Dir, pattern))
 		errs = append(errs, err)
 		for _, f := range found {
 			if !keep[filepath.Base(f)] {

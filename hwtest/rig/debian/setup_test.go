@@ -31,9 +31,9 @@ DPkg::Post-Invoke:: "rm -rf /";
 APT::Update::Post-Invoke:: "touch /hook";
 Dir::Etc "etc/apt";
 `
-	got := aptConfig([]byte(dump), "/c/apt", "amd64", true)
+	got := aptConfig([]byte(dump), "/c/apt", []string{"amd64", "arm64"}, true)
 	for _, want := range []string{`Acquire::http::Proxy "http://proxy.example:3128";`, `Acquire::https::Verify-Peer "true";`, `Acquire::Check-Valid-Until "false";`,
-		`APT::Sandbox::User "root";`, `Dir::State "/c/apt/state";`, `APT::Architecture "amd64";`, `APT::Update::Error-Mode "any";`} {
+		`APT::Sandbox::User "root";`, `Dir::State "/c/apt/state";`, `APT::Architecture "amd64";`, `APT::Architectures:: "amd64";`, `APT::Architectures:: "arm64";`, `APT::Update::Error-Mode "any";`} {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("%s is not in\n%s", want, got)
 		}
@@ -43,7 +43,7 @@ Dir::Etc "etc/apt";
 			t.Errorf("%s is in\n%s", not, got)
 		}
 	}
-	if strings.Contains(aptConfig(nil, "/c", "amd64", false), "Sandbox") {
+	if strings.Contains(aptConfig(nil, "/c", []string{"amd64"}, false), "Sandbox") {
 		t.Error("a user who is not root has no sandbox to turn off")
 	}
 }
@@ -78,6 +78,7 @@ type fakeMachine struct {
 	fail    string // the call that fails
 	err     error  // with this
 	saw     []string
+	kernels map[string]string // what apt-cache shows
 }
 
 func (f *fakeMachine) machine() machine {
@@ -118,6 +119,25 @@ func (f *fakeMachine) run(ctx context.Context, log io.Writer, env []string, name
 		}
 	}
 	switch {
+	case name == "apt-cache":
+		shown, ok := f.kernels[args[len(args)-1]]
+		if !ok {
+			fmt.Fprintln(log, "E: No packages found")
+			return nil, errors.New("exit status 100")
+		}
+		return []byte(shown), nil
+	case name == "sh":
+		for _, a := range args[4:] {
+			name, version, _ := strings.Cut(a, "=")
+			name, arch, ok := strings.Cut(name, ":")
+			if !ok {
+				arch = "all"
+			}
+			p := Package{Name: name, Version: version, Arch: arch}
+			if err := os.WriteFile(filepath.Join(args[3], p.file()), []byte(name), 0o644); err != nil {
+				return nil, err
+			}
+		}
 	case call == "apt-config dump":
 		return []byte("Acquire::Retries \"9\";\n"), nil
 	case call == "apt-get -q update":

@@ -19,7 +19,8 @@ type Manifest struct {
 	Mirror   string    `json:"mirror"` // without user and password
 	Wanted   []string  `json:"wanted"` // sorted
 	Packages []Package `json:"packages"`
-	Files    []File    `json:"files"` // of the tree
+	Kernels  []Kernel  `json:"kernels,omitempty"` // sorted by architecture
+	Files    []File    `json:"files"`             // of the tree
 }
 
 // File is a regular file or a symbolic link of a tree.
@@ -52,6 +53,7 @@ const (
 	manifestName = "manifest.json"
 	treeName     = "tree"
 	aptName      = "apt"
+	lockName     = "lock"
 )
 
 // Packages of QEMU that a cache folder can hold, by the processors of the machines that
@@ -117,14 +119,25 @@ func read(dir string) (*Tree, error) {
 	if err := json.Unmarshal(b, &t.Manifest); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrIncomplete, manifestName, err)
 	}
-	if m := t.Manifest; m.Arch != p.arch || len(m.Packages) == 0 || len(m.Files) == 0 || !slices.Equal(m.Suites, []string{suite, backports}) || !slices.Equal(m.Wanted, sorted(m.Wanted)) || !areNames(m.Wanted) {
+	if m := t.Manifest; m.Arch != p.arch || len(m.Packages) == 0 || len(m.Files) == 0 || !slices.Equal(m.Suites, []string{suite, backports}) || !slices.Equal(m.Wanted, sorted(m.Wanted)) || !areNames(m.Wanted) || !slices.Equal(m.archs(), sorted(m.archs())) {
 		return nil, fmt.Errorf("%w: %s is of another kind", ErrIncomplete, manifestName)
 	}
 	return t, nil
 }
 
-// check compares the sizes of all files with the manifest.
+// check compares the sizes of all files with the manifest, and looks whether the packages
+// of kernels are there.
 func (t *Tree) check() error {
+	for _, k := range t.Manifest.Kernels {
+		for _, p := range k.packages() {
+			if p.file() != filepath.Base(p.file()) {
+				return fmt.Errorf("%w: %s names the package %q", ErrIncomplete, manifestName, p.file())
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(t.Dir), archives, p.file())); err != nil {
+				return fmt.Errorf("%w: %w", ErrIncomplete, err)
+			}
+		}
+	}
 	for _, f := range t.Manifest.Files {
 		if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
 			return fmt.Errorf("%w: %s names %q", ErrIncomplete, manifestName, f.Path)
@@ -177,6 +190,16 @@ func (t *Tree) lacks(packages []string) error {
 	return nil
 }
 
+// hasKernels says whether the folder holds the kernels for all architectures.
+func (t *Tree) hasKernels(archs []string) error {
+	for _, a := range archs {
+		if _, err := t.Kernel(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // QEMU returns the command of QEMU's boards with 64-bit arm processors (which has those
 // with 32 bits too), as System does. They are in QEMUArm.
 func (t *Tree) QEMU() (command, env []string) { return t.System(systems[QEMUArm]) }
@@ -186,9 +209,6 @@ func (t *Tree) QEMU() (command, env []string) { return t.System(systems[QEMUArm]
 // it, so that the machine's libraries take no part. Whether the tree has it is for Has
 // to say.
 func (t *Tree) System(processor string) (command, env []string) {
-	lib := filepath.Join(t.Dir, "usr/lib", t.port.triple)
-	return []string{
-		filepath.Join(t.Dir, t.port.loader), "--library-path", lib, filepath.Join(t.Dir, "usr/bin/qemu-system-"+processor),
-		"-L", filepath.Join(t.Dir, "usr/share/qemu"), "-L", filepath.Join(t.Dir, "usr/share/seabios"),
-	}, []string{"QEMU_MODULE_DIR=" + filepath.Join(lib, "qemu")}
+	return append(t.Program("qemu-system-"+processor), "-L", filepath.Join(t.Dir, "usr/share/qemu"), "-L", filepath.Join(t.Dir, "usr/share/seabios")),
+		[]string{"QEMU_MODULE_DIR=" + filepath.Join(t.Dir, "usr/lib", t.port.triple, "qemu")}
 }
