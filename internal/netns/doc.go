@@ -12,5 +12,6 @@
 // every method returns an error that is errors.ErrUnsupported.
 //
 // Start reading at [NS.Do]; link_linux.go is the part of rtnetlink(7) that it
-// speaks. The package may import golang.org/x/sys, and only tests may import it.
+// speaks. The package may import golang.org/x/sys, and only tests
+// and the jobs of the guests of hwtest/rig may import it.
 package netns

@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -61,6 +62,71 @@ func deleteLink(name string) error {
 		return err
 	}
 	return newRequest(unix.RTM_DELLINK, 0, ifInfo(index, 0, 0)).do()
+}
+
+func moveLink(name string, to *NS) error {
+	index, err := indexOf(name)
+	if err != nil {
+		return err
+	}
+	rc, err := to.handle.SyscallConn()
+	if err != nil {
+		return err
+	}
+	m := newRequest(unix.RTM_NEWLINK, 0, ifInfo(index, 0, 0))
+	failed := rc.Control(func(fd uintptr) {
+		m.uint32(unix.IFLA_NET_NS_FD, uint32(fd))
+		err = m.do()
+	})
+	return errors.Join(failed, err)
+}
+
+func setHardwareAddr(name string, addr net.HardwareAddr) error {
+	index, err := indexOf(name)
+	if err != nil {
+		return err
+	}
+	m := newRequest(unix.RTM_NEWLINK, 0, ifInfo(index, 0, 0))
+	m.attr(unix.IFLA_ADDRESS, addr)
+	return m.do()
+}
+
+// newLink starts the request for a new interface of a kind, whose data add adds.
+func newLink(name, kind string, add func(m *request)) *request {
+	m := newRequest(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL, ifInfo(0, 0, 0))
+	m.attr(unix.IFLA_IFNAME, append([]byte(name), 0))
+	m.nest(unix.IFLA_LINKINFO, func() {
+		m.attr(unix.IFLA_INFO_KIND, []byte(kind))
+		m.nest(unix.IFLA_INFO_DATA, func() { add(m) })
+	})
+	return m
+}
+
+func addVLAN(name, parent string, id uint16, service bool) error {
+	index, err := indexOf(parent)
+	if err != nil {
+		return err
+	}
+	tag := uint16(unix.ETH_P_8021Q)
+	if service {
+		tag = unix.ETH_P_8021AD
+	}
+	m := newLink(name, "vlan", func(m *request) {
+		m.attr(unix.IFLA_VLAN_ID, native.AppendUint16(nil, id))
+		m.attr(unix.IFLA_VLAN_PROTOCOL, []byte{byte(tag >> 8), byte(tag)})
+	})
+	m.uint32(unix.IFLA_LINK, uint32(index))
+	return m.do()
+}
+
+func addPair(a, b string) error {
+	const vethPeer = 1 // VETH_INFO_PEER of linux/veth.h
+	return newLink(a, "veth", func(m *request) {
+		m.nest(vethPeer, func() {
+			m.b = append(m.b, ifInfo(0, 0, 0)...)
+			m.attr(unix.IFLA_IFNAME, append([]byte(b), 0))
+		})
+	}).do()
 }
 
 func family(a netip.Addr) byte {

@@ -56,6 +56,27 @@ func (n *NS) Delete(name string) error {
 	return n.Do(func() error { return linkError("delete", name, deleteLink(name)) })
 }
 
+// Move gives an interface to another namespace, in which it is down and keeps its name.
+func (n *NS) Move(name string, to *NS) error {
+	return n.Do(func() error { return linkError("move", name, moveLink(name, to)) })
+}
+
+// VLAN makes an interface for the frames of parent with a VLAN tag: id 1 to 4094, and
+// service chooses the tag of IEEE 802.1ad instead of that of 802.1Q.
+func (n *NS) VLAN(name, parent string, id uint16, service bool) error {
+	return n.Do(func() error { return linkError("make the VLAN", name, addVLAN(name, parent, id, service)) })
+}
+
+// Pair makes two interfaces in the namespace that are joined by a cable (veth(4)).
+func (n *NS) Pair(a, b string) error {
+	return n.Do(func() error { return linkError("make the pair", a, addPair(a, b)) })
+}
+
+// SetHardwareAddr gives an interface a MAC address.
+func (n *NS) SetHardwareAddr(name string, addr net.HardwareAddr) error {
+	return n.Do(func() error { return linkError("set the address of", name, setHardwareAddr(name, addr)) })
+}
+
 // Route sends packets for dst to the gateway via.
 func (n *NS) Route(dst netip.Prefix, via netip.Addr) error {
 	return n.Do(func() error {

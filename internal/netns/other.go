@@ -5,6 +5,7 @@ package netns
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 )
 
@@ -13,15 +14,22 @@ var errOther = fmt.Errorf("netns: network namespaces are of Linux: %w", errors.E
 // New makes a namespace; only Linux has them.
 func New() (*NS, error) { return nil, errOther }
 
+// Current returns the namespace that the process is in.
+func Current() (*NS, error) { return nil, errOther }
+
 // Do runs f in the namespace.
 func (n *NS) Do(func() error) error { return errOther }
 
-func setUp(string, int) error                 { return errOther }
-func setDown(string) error                    { return errOther }
-func deleteLink(string) error                 { return errOther }
-func addAddr(string, netip.Prefix) error      { return errOther }
-func addRoute(netip.Prefix, netip.Addr) error { return errOther }
-func resources() (fds, namespaces int)        { return 0, 0 }
+func setUp(string, int) error                        { return errOther }
+func setDown(string) error                           { return errOther }
+func moveLink(string, *NS) error                     { return errOther }
+func addPair(string, string) error                   { return errOther }
+func addVLAN(string, string, uint16, bool) error     { return errOther }
+func setHardwareAddr(string, net.HardwareAddr) error { return errOther }
+func deleteLink(string) error                        { return errOther }
+func addAddr(string, netip.Prefix) error             { return errOther }
+func addRoute(netip.Prefix, netip.Addr) error        { return errOther }
+func resources() (fds, namespaces int)               { return 0, 0 }
 
 // Ether is an interface as a program sees it that sends and receives frames.
 type Ether struct{}
@@ -34,6 +42,12 @@ func (e *Ether) Send([]byte) error { return errOther }
 
 // Recv waits for a frame.
 func (e *Ether) Recv([]byte) ([]byte, error) { return nil, errOther }
+
+// Join makes the interface receive frames to a multicast address.
+func (e *Ether) Join(net.HardwareAddr) error { return errOther }
+
+// Leave is the end of Join.
+func (e *Ether) Leave(net.HardwareAddr) error { return errOther }
 
 // Close ends Recv.
 func (e *Ether) Close() error { return errOther }

@@ -36,6 +36,15 @@ func New() (*NS, error) {
 	return n, nil
 }
 
+// Current returns the namespace that the process is in.
+func Current() (*NS, error) {
+	f, err := os.Open("/proc/self/ns/net")
+	if err != nil {
+		return nil, fmt.Errorf("netns: %w", err)
+	}
+	return &NS{f}, nil
+}
+
 // Do runs f on a thread in the namespace and returns its error. What f makes
 // there stays there, wherever it is used later: sockets, TAPs. Goroutines that f
 // starts are not in the namespace. Calls may overlap and nest.
