@@ -193,7 +193,7 @@ func (s *script) setConfig(off, n int, v uint64) {
 	s.do("out%c %#x %#x", port(n), 0xcfc+off&3, v)
 }
 
-func (s *script) address(off int) { s.do("outl 0xcf8 %#x", 1<<31|slot<<11|off&^3) }
+func (s *script) address(off int) { s.do("outl 0xcf8 %#x", uint32(1<<31|slot<<11)|uint32(off)&^3) }
 
 // port is the suffix of an access of n bytes.
 func port(n int) byte { return "?bw?l???q"[n] }
