@@ -43,11 +43,10 @@ func Serve(ctx context.Context, l net.Listener, p Peer, note func(error)) error 
 			continue
 		}
 		clients.Go(func() {
-			err := serve(ctx, conn, p)
-			<-turn
-			if err != nil && ctx.Err() == nil && note != nil {
+			if err := serve(ctx, conn, p); err != nil && ctx.Err() == nil && note != nil {
 				note(failed("serve "+conn.RemoteAddr().String(), p.Name(), err))
 			}
+			<-turn // behind the note, so that notes come in the order of clients
 		})
 	}
 }
