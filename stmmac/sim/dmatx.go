@@ -358,19 +358,14 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		times = 2
 	}
 	for range times {
-		frame := Frame{Data: data, BadFCS: bad}
-		switch {
-		case c&r4.LM != 0 || m.mii.loop:
-			m.arrive(frame, slice, false)
-		case m.mii.blocked:
-			// The MAC does not know, and counts it.
-			m.countTx(data, len(data)+fcsLen, status&r4.TxES == 0)
-			m.stats.TxLost++
-			continue
-		case !m.wire.Transmit(frame):
+		sent, lost := m.emit(Frame{Data: data, BadFCS: bad})
+		if !sent {
 			return 0, false
 		}
 		m.countTx(data, len(data)+fcsLen, status&r4.TxES == 0)
+		if lost {
+			continue
+		}
 		m.stats.TxFrames++
 		m.stats.TxBytes += uint64(len(data))
 	}
@@ -378,6 +373,21 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		m.countHalf(status)
 	}
 	return status | t.coe, true
+}
+
+// emit lets a frame leave the MAC: to itself in loopback, else to the wire unless the
+// PHY loses it, which the MAC does not know. sent is false while the wire is full.
+func (m *Model) emit(frame Frame) (sent, lost bool) {
+	switch {
+	case m.mac.conf&r4.LM != 0 || m.mii.loop:
+		m.arrive(frame, slice, false)
+	case m.mii.blocked:
+		m.stats.TxLost++
+		return true, true
+	default:
+		return m.wire.Transmit(frame), false
+	}
+	return true, false
 }
 
 // finish gives the last descriptor of the frame back.

@@ -206,10 +206,7 @@ func (m *Model) sendPause(n uint32) bool {
 	binary.BigEndian.PutUint16(b[12:], typeControl)
 	binary.BigEndian.PutUint16(b[14:], opPause)
 	binary.BigEndian.PutUint16(b[16:], uint16(n))
-	frame := Frame{Data: b[:]}
-	if m.mac.conf&r4.LM != 0 {
-		m.arrive(frame, slice, false)
-	} else if !m.wire.Transmit(frame) {
+	if sent, _ := m.emit(Frame{Data: b[:]}); !sent {
 		return false
 	}
 	m.countTx(b[:], len(b)+fcsLen, true)
