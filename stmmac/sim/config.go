@@ -41,8 +41,8 @@ func (p Profile) String() string {
 // named below.
 //
 // A GMAC has one queue each way, one interrupt vector, bus addresses of 32 bits and none
-// of what Layout, VLANFilters, NoVLANInsert, NoDoubleVLAN and NoVLANHash are about: these
-// are left 0. Of [Faults] those do nothing on it that are about tails, context
+// of what Layout, VLANFilters, NoVLANInsert, NoDoubleVLAN, NoVLANHash and L3L4Filters are
+// about: these are left 0. Of [Faults] those do nothing on it that are about tails, context
 // descriptors and the words of GMAC4's descriptors: Prefetch, IgnoreSameTail,
 // InjectContext, CurTxAhead, HalfDuplexQueue0Only, RxLengthFlags and RxChecksumLies.
 type Config struct {
@@ -69,6 +69,8 @@ type Config struct {
 	// VLANFilters is 1, the one filter of MAC_VLAN_Tag, or 4, 8, 16, 24 or 32 behind
 	// MAC_VLAN_Tag_Ctrl and MAC_VLAN_Tag_Data; 0 is 32.
 	VLANFilters int
+	// L3L4Filters is the number of layer 3 and layer 4 filters, 0 to 8.
+	L3L4Filters int
 	// Address is what the MAC address 0 registers hold after reset; all zero
 	// gives the databook's ff:ff:ff:ff:ff:ff.
 	Address [6]byte
@@ -168,6 +170,7 @@ func (c *Config) complete() error {
 		{"BusBytes", c.BusBytes, c.BusBytes == 4 || c.BusBytes == 8 || c.BusBytes == 16, "not 4, 8 or 16"},
 		{"HashBins", c.HashBins, c.HashBins == 64 || c.HashBins == 128 || c.HashBins == 256, "not 64, 128 or 256"},
 		{"VLANFilters", c.VLANFilters, nrvf(c.VLANFilters) >= 0, "not 1, 4, 8, 16, 24 or 32"},
+		{"L3L4Filters", c.L3L4Filters, c.L3L4Filters >= 0 && c.L3L4Filters <= gmac4reg.MaxL3L4, "not 0 to 8"},
 		{"NumInterrupts", c.NumInterrupts, c.NumInterrupts == 1 || c.NumInterrupts == 1+c.RxQueues+c.TxQueues,
 			"neither 1 nor 1 + RxQueues + TxQueues"},
 		{"Profile", int(c.Profile), c.Profile == Strict || c.Profile == Linux, "unknown"},

@@ -81,6 +81,9 @@ func (m *Model) control(off uint32, r *register, v uint32) {
 	case uint32(r4.MACConfiguration):
 		m.auditSpeed(r4.Configuration(old), r4.Configuration(now))
 	}
+	if isL34Control(r.id) {
+		m.auditL34(off, r4.L3L4Control(now))
+	}
 	if i, ok := addressIndex(r.id); ok {
 		m.regs.set(off, now|m.regs.get(off)&^r.mask)
 		if r.id&4 != 0 { // the pair takes effect with its low half

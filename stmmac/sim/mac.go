@@ -13,6 +13,7 @@ type macState struct {
 	filter  r4.PacketFilter
 	vlan    r4.VLANTag
 	tags    vlanState
+	l34     l34State
 	slots   [perfectFilters]perfect
 	entries []perfect // those of slots that are enabled
 	hash    [r4.HashWords]uint32
@@ -34,6 +35,7 @@ func (m *Model) derive() {
 	s.conf = r4.Configuration(m.regs.get(uint32(r4.MACConfiguration)))
 	s.filter = r4.PacketFilter(m.regs.get(uint32(r4.MACPacketFilter)))
 	m.deriveVLAN()
+	m.deriveL34()
 	s.bins = m.cfg.HashBins
 	for i := range m.cfg.HashBins / 32 {
 		s.hash[i] = m.regs.get(uint32(r4.MACHashTable.At(i, 4)))
@@ -130,7 +132,7 @@ type rxFate int
 
 const (
 	fateKeep     rxFate = iota
-	fateFiltered        // address, VLAN or control packet filter
+	fateFiltered        // address, VLAN, layer 3 and 4 or control packet filter
 	fateError           // error or runt that the queue does not forward
 	fateQueue           // the queue is disabled or has no channel
 )
@@ -198,6 +200,11 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 		vlan = m.filterVLAN(data)
 		f.d2 |= vlan.status
 		pass = pass && (!vlan.fails || s.filter&r4.VTFE == 0)
+	}
+	if s.l34.active {
+		fails, status := s.filterL34(data)
+		f.d2 |= status
+		pass = pass && !fails
 	}
 	if !pass && s.filter&r4.RA == 0 {
 		return fateFiltered

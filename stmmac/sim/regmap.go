@@ -68,13 +68,17 @@ func (b *regMapper) mac() {
 	}
 	add(b, r4.MACConfiguration, loadPlain, storeLocked, conf, 0)
 	add(b, r4.MACExtConfiguration, loadPlain, storeLocked, r4.ExtGPSL|1<<24|0x1f<<25, 0)
-	add(b, r4.MACPacketFilter, loadPlain, storeLocked, r4.PR|r4.HUC|r4.HMC|r4.DAIF|r4.PM|r4.DBF|r4.PCF.Mask()|
-		r4.SAIF|r4.SAF|r4.HPF|r4.VTFE|r4.RA, 0)
+	filter := r4.PR | r4.HUC | r4.HMC | r4.DAIF | r4.PM | r4.DBF | r4.PCF.Mask() | r4.SAIF | r4.SAF | r4.HPF | r4.VTFE | r4.RA
+	if c.L3L4Filters > 0 {
+		filter |= r4.IPFE | r4.DNTU
+	}
+	add(b, r4.MACPacketFilter, loadPlain, storeLocked, filter, 0)
 	add(b, r4.MACWatchdogTimeout, loadPlain, storeLocked, r4.PWE|r4.WTO.Mask(), 0)
 	for i := range c.HashBins / 32 {
 		add(b, r4.MACHashTable.At(i, 4), loadPlain, storeLocked, ^uint32(0), 0)
 	}
 	b.vlan()
+	b.l34()
 	for q := range c.TxQueues {
 		mask := r4.PT.Mask() | r4.TFE | r4.PLT.Mask() | r4.DZPQ
 		if q == 0 {
@@ -134,6 +138,7 @@ func (b *regMapper) features() {
 	fifo := func(n int) uint32 { return uint32(bits.TrailingZeros(uint(n)) - 7) } // 128 << code
 	f1 := r4.RXFIFOSIZE.Of(fifo(c.RxFIFO)) | r4.TXFIFOSIZE.Of(fifo(c.TxFIFO)) |
 		r4.ADDR64.Of(uint32(c.AddrWidth-32)/8) | r4.HASHTBLSZ.Of(uint32(bits.TrailingZeros(uint(c.HashBins))-5))
+	f1 |= r4.L3L4FNUM.Of(uint32(c.L3L4Filters))
 	if c.RxQueues > 1 || c.TxQueues > 1 {
 		f1 |= r4.DCBEN
 	}
@@ -189,6 +194,18 @@ func (b *regMapper) vlan() {
 	add(b, r4.MACVLANIncl, loadPlain, storeLocked, incl, 0)
 	if !c.NoDoubleVLAN {
 		add(b, r4.MACInnerVLANIncl, loadPlain, storeLocked, incl, 0)
+	}
+}
+
+// l34 are the layer 3 and layer 4 filters.
+func (b *regMapper) l34() {
+	const ctrl = r4.L3PEN | r4.L3SAM | r4.L3SAIM | r4.L3DAM | r4.L3DAIM | r4.L4PEN | r4.L4SPM | r4.L4SPIM | r4.L4DPM | r4.L4DPIM
+	for n := range b.m.cfg.L3L4Filters {
+		add(b, r4.MACL3L4Control.At(n, r4.L3L4Stride), loadPlain, storeLocked, ctrl|r4.L3HSBM.Mask()|r4.L3HDBM.Mask(), 0)
+		add(b, r4.MACLayer4Address.At(n, r4.L3L4Stride), loadPlain, storeLocked, ^r4.Layer4Ports(0), 0)
+		for i := range 4 {
+			add(b, r4.MACLayer3Addr.At(n, r4.L3L4Stride).At(i, 4), loadPlain, storeLocked, ^uint32(0), 0)
+		}
 	}
 }
 

@@ -4,7 +4,7 @@ package sim
 type Stats struct {
 	RxFrames, RxBytes uint64 // whole in memory and without error; bytes without FCS
 	RxErrors          uint64 // in memory with an error, or cut
-	RxFiltered        uint64 // address, VLAN or control packet filter
+	RxFiltered        uint64 // address, VLAN, layer 3 and 4 or control packet filter
 	RxDropped         uint64 // receiver or queue off, error, runt
 	RxOverflow        uint64 // no room in the FIFO
 	RxMissed          uint64 // dropped by the DMA, in DMA_CHx_Miss_Frame_Cnt too

@@ -74,6 +74,8 @@ var texts = map[uint32]func(uint32) string{
 	uint32(MACHWFeature3):      regs.Text[HWFeature3],
 	uint32(MACMDIOAddress):     regs.Text[MDIOAddress],
 	uint32(MACAddressHigh):     regs.Text[AddressHigh],
+	uint32(MACL3L4Control):     regs.Text[L3L4Control],
+	uint32(MACLayer4Address):   regs.Text[Layer4Ports],
 	uint32(MMCControl):         regs.Text[MMCCtrl],
 
 	uint32(MTLOperationMode):                            regs.Text[MTLMode],

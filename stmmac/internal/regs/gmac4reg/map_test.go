@@ -15,6 +15,8 @@ func TestMap(t *testing.T) {
 		0x1260: "DMA_CH2_Status",
 		0x0794: "Rx_CRC_Error_Packets",
 		0x0004: "MAC_Ext_Configuration",
+		0x0930: "MAC_L3_L4_Control1",
+		0x0a6c: "MAC_Layer3_Addr3_Reg7",
 		0x0006: "",
 		0x1f00: "",
 	} {

@@ -16,7 +16,7 @@ func (v Configuration) String() string {
 func (v PacketFilter) String() string {
 	return regs.Bits[PacketFilter]{
 		{PR, "PR"}, {HUC, "HUC"}, {HMC, "HMC"}, {DAIF, "DAIF"}, {PM, "PM"}, {DBF, "DBF"}, {PCF.Mask(), "PCF"}, {SAIF, "SAIF"},
-		{SAF, "SAF"}, {HPF, "HPF"}, {VTFE, "VTFE"}, {IPFE, "IPFE"}, {1 << 21, "DNTU"}, {RA, "RA"},
+		{SAF, "SAF"}, {HPF, "HPF"}, {VTFE, "VTFE"}, {IPFE, "IPFE"}, {DNTU, "DNTU"}, {RA, "RA"},
 	}.String(v)
 }
 
@@ -128,6 +128,19 @@ func (v MDIOAddress) String() string {
 // String names what is set, as "ADDRHI=256|AE".
 func (v AddressHigh) String() string {
 	return regs.Bits[AddressHigh]{{ADDRHI.Mask(), "ADDRHI"}, {DCS.Mask(), "DCS"}, {MBC.Mask(), "MBC"}, {SA, "SA"}, {AE, "AE"}}.String(v)
+}
+
+// String names what is set, as "L3PEN|L3SAM".
+func (v L3L4Control) String() string {
+	return regs.Bits[L3L4Control]{
+		{L3PEN, "L3PEN"}, {L3SAM, "L3SAM"}, {L3SAIM, "L3SAIM"}, {L3DAM, "L3DAM"}, {L3DAIM, "L3DAIM"}, {L3HSBM.Mask(), "L3HSBM"},
+		{L3HDBM.Mask(), "L3HDBM"}, {L4PEN, "L4PEN"}, {L4SPM, "L4SPM"}, {L4SPIM, "L4SPIM"}, {L4DPM, "L4DPM"}, {L4DPIM, "L4DPIM"},
+	}.String(v)
+}
+
+// String tells the ports, as "L4SP=53".
+func (v Layer4Ports) String() string {
+	return regs.Bits[Layer4Ports]{{L4SP.Mask(), "L4SP"}, {L4DP.Mask(), "L4DP"}}.String(v)
 }
 
 // String names what is set, as "RSTONRD".
