@@ -249,6 +249,9 @@ func (m *Model) arrive(frame Frame, budget int, wait bool) (used int, taken bool
 		m.stats.RxDropped++
 		return 1, true
 	}
+	if m.mac.arp.asks(frame.Data, &f.meta) {
+		return m.acceptARP(f, budget, wait)
+	}
 	return m.gen.accept(f, budget, wait)
 }
 

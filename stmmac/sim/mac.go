@@ -14,6 +14,7 @@ type macState struct {
 	vlan    r4.VLANTag
 	tags    vlanState
 	l34     l34State
+	arp     arpState
 	slots   [perfectFilters]perfect
 	entries []perfect // those of slots that are enabled
 	hash    [r4.HashWords]uint32
@@ -36,6 +37,7 @@ func (m *Model) derive() {
 	s.filter = r4.PacketFilter(m.regs.get(uint32(r4.MACPacketFilter)))
 	m.deriveVLAN()
 	m.deriveL34()
+	m.deriveARP()
 	s.bins = m.cfg.HashBins
 	for i := range m.cfg.HashBins / 32 {
 		s.hash[i] = m.regs.get(uint32(r4.MACHashTable.At(i, 4)))
@@ -111,8 +113,9 @@ type rxMeta struct {
 	ch    uint8
 	class uint8 // of the destination
 
-	tagged bool
-	pause  bool
+	tagged  bool
+	pause   bool
+	request bool // of ARP, with the offload enabled
 }
 
 // Classes of destination addresses.
@@ -141,7 +144,7 @@ const (
 const (
 	ltLength  = 0
 	ltType    = 1
-	ltARP     = 3
+	ltARP     = 3 // a request, with the offload enabled
 	ltVLAN    = 4
 	ltVLAN2   = 5
 	ltControl = 6
@@ -179,8 +182,8 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 		if inner := binary.BigEndian.Uint16(data[16:]); inner == typeVLAN || inner == typeSVLAN && s.vlan&r4.ESVL != 0 {
 			lt = ltVLAN2
 		}
-	case etype == typeARP:
-		lt = ltARP
+	case s.arp.on && isARPRequest(data):
+		lt, f.request = ltARP, true
 	case etype == typeSlow:
 		lt = ltOAM
 	case etype == typeControl:

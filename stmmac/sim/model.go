@@ -252,7 +252,7 @@ func (m *Model) Step(budget int) int {
 	m.nowValid = false
 	done := 0
 	for done < budget && !m.closed && !m.resetting.Load() {
-		n := m.stepFlow()
+		n := m.stepFlow() + m.stepARP()
 		n += m.gen.stepTx(min(slice, budget-done-n))
 		n += m.gen.stepRx(min(slice, budget-done-n))
 		if n == 0 {

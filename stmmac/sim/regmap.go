@@ -66,6 +66,10 @@ func (b *regMapper) mac() {
 	if !c.NoVLANInsert {
 		conf |= r4.SARC.Mask()
 	}
+	if c.ARPOffload {
+		conf |= r4.ARPEN
+		add(b, r4.MACARPAddress, loadPlain, storeLocked, ^uint32(0), 0)
+	}
 	add(b, r4.MACConfiguration, loadPlain, storeLocked, conf, 0)
 	add(b, r4.MACExtConfiguration, loadPlain, storeLocked, r4.ExtGPSL|1<<24|0x1f<<25, 0)
 	filter := r4.PR | r4.HUC | r4.HMC | r4.DAIF | r4.PM | r4.DBF | r4.PCF.Mask() | r4.SAIF | r4.SAF | r4.HPF | r4.VTFE | r4.RA
@@ -154,6 +158,9 @@ func (b *regMapper) features() {
 	}
 	if !c.NoMDIO {
 		f0 |= r4.SMASEL
+	}
+	if c.ARPOffload {
+		f0 |= r4.ARPOFFSEL
 	}
 	if !c.NoDoubleVLAN {
 		f3 |= r4.DVLAN

@@ -48,6 +48,7 @@ func (m *Model) applyReset() {
 		m.rxq[i].above = false
 	}
 	m.flow, m.sched = flowState{}, scheduler{}
+	m.mac.arp = arpState{}
 	if m.stopTime != nil {
 		m.stopTime()
 		m.stopTime, m.timerAt = nil, 0

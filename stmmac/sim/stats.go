@@ -12,6 +12,7 @@ type Stats struct {
 	TxErrors          uint64 // written back with ES
 	RxPause           uint64 // PAUSE for this MAC, obeyed or not
 	TxPause           uint64 // PAUSE that the MAC made; not in TxFrames
+	TxARP             uint64 // ARP replies that the MAC made; not in TxFrames
 	RxUnrouted        uint64 // in RxDropped too: the queue is off, is not there or has no channel
 	// Frames that passed the MAC in vain, or never reached it, because of the PHY: no
 	// link, another speed or duplex, isolation, loopback.

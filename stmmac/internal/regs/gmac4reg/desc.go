@@ -85,6 +85,7 @@ type RDES2 uint32
 
 // Bits of RDES2.
 const (
+	ARPNR   RDES2 = 1 << 10 // an ARP request that the offload did not answer
 	VF      RDES2 = 1 << 15
 	SAFFail RDES2 = 1 << 16
 	DAFFail RDES2 = 1 << 17

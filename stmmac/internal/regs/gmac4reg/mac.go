@@ -28,6 +28,7 @@ const (
 	MACHWFeature3       mmio.Reg[HWFeature3]    = 0x0128
 	MACMDIOAddress      mmio.Reg[uint32]        = 0x0200
 	MACMDIOData         mmio.Reg[uint32]        = 0x0204
+	MACARPAddress       mmio.Reg[uint32]        = 0x0210 // IPv4, first byte highest
 	MACAddressHigh      mmio.Reg[AddressHigh]   = 0x0300 // stride AddressStride
 	MACAddressLow       mmio.Reg[uint32]        = 0x0304 // stride AddressStride
 )
@@ -84,7 +85,7 @@ const (
 	S2KP   Configuration = 1 << 22 // frames of 2,000 bytes are not giants
 	GPSLCE Configuration = 1 << 23
 	IPC    Configuration = 1 << 27 // receive checksum offload
-	ARPEN  Configuration = 1 << 31
+	ARPEN  Configuration = 1 << 31 // ARP offload
 
 	IPG  mmio.Field[Configuration] = 0x7 << 24
 	SARC mmio.Field[Configuration] = 0x7 << 28
