@@ -190,7 +190,7 @@ func (c *rxChan) burst(budget int) (used int) {
 	m := c.m
 	q := &m.rxq[0]
 	s := &m.mac
-	if !m.quick || m.hasHeld || s.routed || s.l34.active || !q.enabled || q.dynamic || !q.empty() || c.mid >= 0 || !c.free(0) ||
+	if !m.quick || m.hasHeld || s.routed || s.l34.active || !q.enabled || q.dynamic || !q.empty() || c.mid >= 0 || c.sph || !c.free(0) ||
 		s.filter&(r4.HUC|r4.DAIF|r4.SAF|r4.VTFE|r4.RA) != 0 || len(s.entries) == 0 || s.entries[0].n != 0 {
 		return 0
 	}

@@ -41,8 +41,8 @@ func (p Profile) String() string {
 // named below.
 //
 // A GMAC has one queue each way, one interrupt vector, bus addresses of 32 bits and none
-// of what Layout, VLANFilters, NoVLANInsert, NoDoubleVLAN, NoVLANHash, L3L4Filters and
-// ARPOffload are about: these are left 0. Of [Faults] those do nothing on it that are about tails, context
+// of what Layout, VLANFilters, NoVLANInsert, NoDoubleVLAN, NoVLANHash, L3L4Filters,
+// SplitHeader and ARPOffload are about: these are left 0. Of [Faults] those do nothing on it that are about tails, context
 // descriptors and the words of GMAC4's descriptors: Prefetch, IgnoreSameTail,
 // InjectContext, CurTxAhead, HalfDuplexQueue0Only, RxLengthFlags and RxChecksumLies.
 type Config struct {
@@ -71,6 +71,8 @@ type Config struct {
 	VLANFilters int
 	// L3L4Filters is the number of layer 3 and layer 4 filters, 0 to 8.
 	L3L4Filters int
+	// SplitHeader lets channels write headers and payloads to buffers of their own.
+	SplitHeader bool
 	// ARPOffload adds the engine that answers ARP requests.
 	ARPOffload bool
 	// Address is what the MAC address 0 registers hold after reset; all zero

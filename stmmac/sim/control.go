@@ -28,6 +28,9 @@ func (m *Model) control(off uint32, r *register, v uint32) {
 	case idDMA + uint32(r4.DMACHControl):
 		m.changedRunning(off, m.txRunning(ch) || m.rxRunning(ch), old, now)
 		m.regs.set(off, now)
+		if ch < len(m.rx) {
+			m.rx[ch].sph = r4.CHControl(now)&r4.SPH != 0
+		}
 		return
 	case idDMA + uint32(r4.DMACHTxControl):
 		if (old^now)&uint32(r4.TXPBL.Mask()) != 0 {

@@ -13,6 +13,7 @@ type rxChan struct {
 	ring
 
 	rbsz  int  // bytes of a buffer
+	sph   bool // headers are split off
 	flush bool // RPF
 	mid   int  // the queue whose first frame is partly in memory; -1 is none
 
@@ -38,7 +39,7 @@ func (c *rxChan) init(m *Model, tx bool, ch int) {
 
 func (c *rxChan) reset() {
 	c.ring.reset()
-	c.rbsz, c.flush, c.mid = 0, false, -1
+	c.rbsz, c.sph, c.flush, c.mid = 0, false, false, -1
 	c.riwt, c.riwtAt = 0, 0
 	c.ctx = rxContext{}
 	c.buffer = 0
@@ -52,6 +53,9 @@ func (c *rxChan) control(old, now r4.CHRxControl) {
 	case old&r4.SR == 0 && now&r4.SR != 0:
 		if c.rbsz == 0 {
 			c.report(ConfigInvalid, -1, "started with RBSZ 0")
+		}
+		if c.sph && !c.m.audit.off {
+			c.auditSplit()
 		}
 		c.ctx = rxContext{}
 		c.start()
@@ -326,15 +330,14 @@ func (c *rxChan) deliver(f *rxFrame, budget int) (used int, done bool) {
 		}
 		first := f.desc == 0
 		before := f.fill
-		if d3&r4.RxBUF1V != 0 {
-			if !c.fill(c.address1(&w), first, f) {
+		switch {
+		case c.sph:
+			if !c.split(&w, f, first) {
 				return used, false
 			}
-		}
-		if d3&r4.RxBUF2V != 0 {
-			if !c.fill(c.address2(&w), first && d3&r4.RxBUF1V == 0, f) {
-				return used, false
-			}
+		case d3&r4.RxBUF1V != 0 && !c.fill(c.address1(&w), first, f, f.total()),
+			d3&r4.RxBUF2V != 0 && !c.fill(c.address2(&w), first && d3&r4.RxBUF1V == 0, f, f.total()):
+			return used, false
 		}
 		f.desc++
 		used++
@@ -418,9 +421,12 @@ func (c *rxChan) close(w *words, f *rxFrame, first bool, here int) (done bool) {
 	if last {
 		back[0], back[2] = f.meta.d0, uint32(f.meta.d2)
 	}
+	if first {
+		back[2] |= uint32(r4.HL.Of(uint32(f.header)))
+	}
 	if m.faults.ScribbleWriteBack {
 		for i, valid := range [3]r4.RDES3{r4.RxRS0V, r4.RxRS1V, r4.RxRS2V} {
-			if d3&valid == 0 {
+			if d3&valid == 0 && (i != 2 || !first || !c.sph) { // HL is valid without RS2V
 				back[i] = 0xdead0000 | uint32(f.k)<<4&0xfff0 | uint32(i)
 			}
 		}
@@ -499,23 +505,27 @@ func (c *rxChan) address2(w *words) uint64 {
 	return a
 }
 
-// fill writes as much of the frame as a buffer holds. The buffer with the start of the
+// room is what a buffer holds of a frame that starts in it, or does not.
+func (c *rxChan) room(addr uint64, first bool) int {
+	if first {
+		return c.rbsz - int(addr&uint64(c.m.cfg.BusBytes-1))
+	}
+	return c.rbsz
+}
+
+// fill writes as much of the frame as a buffer holds, up to limit bytes. The buffer with the start of the
 // frame takes it at any address, and its room counts from there rounded down to the
 // width of the bus; of any other the low bits of the address are ignored.
-func (c *rxChan) fill(addr uint64, first bool, f *rxFrame) bool {
+func (c *rxChan) fill(addr uint64, first bool, f *rxFrame, limit int) bool {
 	m := c.m
-	bus := uint64(m.cfg.BusBytes)
 	if addr == ^uint64(0) || !m.eame && addr == 1<<32-1 {
 		c.events |= r4.CDE
 		return true
 	}
-	room := c.rbsz
-	if first {
-		room -= int(addr & (bus - 1))
-	} else {
-		addr &^= bus - 1
+	n := min(c.room(addr, first), f.total()-f.off, limit)
+	if !first {
+		addr &^= uint64(m.cfg.BusBytes - 1)
 	}
-	n := min(room, f.total()-f.off)
 	if n <= 0 {
 		return true
 	}
@@ -608,7 +618,8 @@ func fcs(data []byte) (b [fcsLen]byte) {
 // auditBuffers checks that the device may write all of the buffers.
 func (c *rxChan) auditBuffers(w *words) {
 	d3 := r4.RDES3(w[3])
-	if d3&(r4.RxBUF1V|r4.RxBUF2V) == 0 {
+	const both = r4.RxBUF1V | r4.RxBUF2V
+	if d3&both == 0 || c.sph && d3&both != both {
 		c.report(NoBuffer, int(c.cur), "word 3 is %#08x", w[3])
 	}
 	low := uint64(c.m.cfg.BusBytes - 1)

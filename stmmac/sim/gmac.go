@@ -57,6 +57,7 @@ func (c *Config) completeGMAC() error {
 		c.check("HashBins", c.HashBins, c.HashBins == 64 || c.HashBins == 128 || c.HashBins == 256, "not 64, 128 or 256"),
 		c.check("VLANFilters", c.VLANFilters, c.VLANFilters == 1, "a GMAC has one"),
 		c.check("L3L4Filters", c.L3L4Filters, c.L3L4Filters == 0, "the model of a GMAC has none"),
+		c.check("SplitHeader", c.SplitHeader, !c.SplitHeader, "the model of a GMAC has none"),
 		c.check("ARPOffload", c.ARPOffload, !c.ARPOffload, "the model of a GMAC has none"),
 		c.check("NumInterrupts", c.NumInterrupts, c.NumInterrupts == 1, "a GMAC has one"),
 		c.check("Layout", c.Layout, c.Layout == regs.Layout(gmac4reg.DefaultLayout), "the registers of a GMAC lie where they lie"),

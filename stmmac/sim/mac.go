@@ -15,6 +15,7 @@ type macState struct {
 	tags    vlanState
 	l34     l34State
 	arp     arpState
+	split   splitState
 	slots   [perfectFilters]perfect
 	entries []perfect // those of slots that are enabled
 	hash    [r4.HashWords]uint32
@@ -38,6 +39,7 @@ func (m *Model) derive() {
 	m.deriveVLAN()
 	m.deriveL34()
 	m.deriveARP()
+	m.deriveSplit()
 	s.bins = m.cfg.HashBins
 	for i := range m.cfg.HashBins / 32 {
 		s.hash[i] = m.regs.get(uint32(r4.MACHashTable.At(i, 4)))
@@ -112,6 +114,8 @@ type rxMeta struct {
 	queue uint8
 	ch    uint8
 	class uint8 // of the destination
+	// header is the length in memory of what is split off, 0 for nothing.
+	header uint16
 
 	tagged  bool
 	pause   bool
@@ -252,7 +256,11 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 		f.check = s.checkRx(data[:min(f.n, len(data))])
 		f.d3 |= r4.RxRS1V
 	}
+	whole := data[:min(f.n, len(data))]
 	f.n -= f.cut
+	if int(f.ch) < len(m.rx) && m.rx[f.ch].sph {
+		f.header = uint16(s.headerLength(whole, f))
+	}
 	drop := !q.fep && f.d3&(r4.RxCE|r4.RxRWT|r4.RxRE|r4.RxOE|r4.RxDE) != 0 ||
 		f.wire < minWire && !q.fup && !bad || q.dropsChecksum(&f.check)
 	if drop && (q.storeForward || f.wire < q.threshold) {

@@ -15,7 +15,8 @@ type rxFrame struct {
 	mode OverflowMode
 	// cutErr are the error bits of a frame that is cut.
 	cutErr r4.RDES3
-	seen   bool // the faults have had their look at it
+	header uint16 // HL
+	seen   bool   // the faults have had their look at it
 	k      uint64
 
 	fcsDone bool

@@ -71,7 +71,14 @@ func (b *regMapper) mac() {
 		add(b, r4.MACARPAddress, loadPlain, storeLocked, ^uint32(0), 0)
 	}
 	add(b, r4.MACConfiguration, loadPlain, storeLocked, conf, 0)
-	add(b, r4.MACExtConfiguration, loadPlain, storeLocked, r4.ExtGPSL|1<<24|0x1f<<25, 0)
+	ext := r4.ExtGPSL | 1<<24 | 0x1f<<25
+	if c.SplitHeader {
+		ext |= uint32(r4.HDSMS.Mask())
+		if c.Version >= 0x50 {
+			add(b, r4.MACExtCfg1, loadPlain, storeLocked, r4.SPLOFST.Mask()|r4.SPLM.Mask(), r4.SPLOFST.Of(2))
+		}
+	}
+	add(b, r4.MACExtConfiguration, loadPlain, storeLocked, ext, 0)
 	filter := r4.PR | r4.HUC | r4.HMC | r4.DAIF | r4.PM | r4.DBF | r4.PCF.Mask() | r4.SAIF | r4.SAF | r4.HPF | r4.VTFE | r4.RA
 	if c.L3L4Filters > 0 {
 		filter |= r4.IPFE | r4.DNTU
@@ -143,6 +150,9 @@ func (b *regMapper) features() {
 	f1 := r4.RXFIFOSIZE.Of(fifo(c.RxFIFO)) | r4.TXFIFOSIZE.Of(fifo(c.TxFIFO)) |
 		r4.ADDR64.Of(uint32(c.AddrWidth-32)/8) | r4.HASHTBLSZ.Of(uint32(bits.TrailingZeros(uint(c.HashBins))-5))
 	f1 |= r4.L3L4FNUM.Of(uint32(c.L3L4Filters))
+	if c.SplitHeader {
+		f1 |= r4.SPHEN
+	}
 	if c.RxQueues > 1 || c.TxQueues > 1 {
 		f1 |= r4.DCBEN
 	}
@@ -316,7 +326,11 @@ func (b *regMapper) dma() {
 	for ch := range c.channels() {
 		b.ch = ch
 		b.off = c.Layout.DMABase + uint32(ch)*c.Layout.DMAStride
-		add(b, r4.DMACHControl, loadPlain, storeLocked, r4.PBLx8|r4.DSL.Mask(), 0)
+		ctl := r4.PBLx8 | r4.DSL.Mask()
+		if c.SplitHeader && ch < c.RxQueues {
+			ctl |= r4.SPH
+		}
+		add(b, r4.DMACHControl, loadPlain, storeLocked, ctl, 0)
 		if ch < c.TxQueues {
 			add(b, r4.DMACHTxControl, loadPlain, storeLocked, r4.ST|r4.OSP|r4.TXPBL.Mask()|0xe, 0)
 			add(b, r4.DMACHTxDescListHAddr, loadPlain, storeLocked, high, 0)

@@ -73,6 +73,7 @@ var texts = map[uint32]func(uint32) string{
 	uint32(MACHWFeature2):      regs.Text[HWFeature2],
 	uint32(MACHWFeature3):      regs.Text[HWFeature3],
 	uint32(MACMDIOAddress):     regs.Text[MDIOAddress],
+	uint32(MACExtCfg1):         regs.Text[ExtCfg1],
 	uint32(MACAddressHigh):     regs.Text[AddressHigh],
 	uint32(MACL3L4Control):     regs.Text[L3L4Control],
 	uint32(MACLayer4Address):   regs.Text[Layer4Ports],

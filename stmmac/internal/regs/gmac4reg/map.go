@@ -37,6 +37,7 @@ var Map = describe(regs.Table{
 	{Off: uint32(MACMDIOAddress), Name: "MAC_MDIO_Address"},
 	{Off: uint32(MACMDIOData), Name: "MAC_MDIO_Data"},
 	{Off: uint32(MACARPAddress), Name: "MAC_ARP_Address"},
+	{Off: uint32(MACExtCfg1), Name: "MAC_Ext_Cfg1"},
 	{Off: uint32(MACAddressHigh), Name: "MAC_Address%d_High", Stride: AddressStride, Count: AddressCount},
 	{Off: uint32(MACAddressLow), Name: "MAC_Address%d_Low", Stride: AddressStride, Count: AddressCount},
 	{Off: uint32(MMCControl), Name: "MMC_Control"},

@@ -143,6 +143,13 @@ func (v Layer4Ports) String() string {
 	return regs.Bits[Layer4Ports]{{L4SP.Mask(), "L4SP"}, {L4DP.Mask(), "L4DP"}}.String(v)
 }
 
+// String names what is set, as "SPLOFST=2|SPLM=1".
+func (v ExtCfg1) String() string {
+	return regs.Bits[ExtCfg1]{
+		{SPLOFST.Mask(), "SPLOFST"}, {SPLM.Mask(), "SPLM"}, {0x7f << 16, "SAVO"}, {1 << 24, "SAVE"},
+	}.String(v)
+}
+
 // String names what is set, as "RSTONRD".
 func (v MMCCtrl) String() string {
 	return regs.Bits[MMCCtrl]{
