@@ -42,7 +42,7 @@ func (p Profile) String() string {
 //
 // A GMAC has one queue each way, one interrupt vector, bus addresses of 32 bits and none
 // of what Layout, VLANFilters, NoVLANInsert, NoDoubleVLAN, NoVLANHash, L3L4Filters,
-// SplitHeader and ARPOffload are about: these are left 0. Of [Faults] those do nothing on it that are about tails, context
+// SplitHeader, ARPOffload and Timestamp are about: these are left 0. Of [Faults] those do nothing on it that are about tails, context
 // descriptors and the words of GMAC4's descriptors: Prefetch, IgnoreSameTail,
 // InjectContext, CurTxAhead, HalfDuplexQueue0Only, RxLengthFlags and RxChecksumLies.
 type Config struct {
@@ -75,6 +75,10 @@ type Config struct {
 	SplitHeader bool
 	// ARPOffload adds the engine that answers ARP requests.
 	ARPOffload bool
+	// Timestamp adds the system time of IEEE 1588, on a clock of PTPClock Hz; 0 is 50
+	// MHz. Timestamps of packets are not modelled.
+	Timestamp bool
+	PTPClock  uint64
 	// Address is what the MAC address 0 registers hold after reset; all zero
 	// gives the databook's ff:ff:ff:ff:ff:ff.
 	Address [6]byte
@@ -127,6 +131,11 @@ const maxQueues = 8
 // defaultCSRClock is in the range of divider code 1, that of most boards.
 const defaultCSRClock = 125_000_000
 
+const (
+	defaultPTPClock = 50_000_000
+	maxPTPClock     = 1_000_000_000
+)
+
 func setDefault[T comparable](v *T, d T) {
 	var zero T
 	if *v == zero {
@@ -156,6 +165,7 @@ func (c *Config) complete() error {
 	setDefault(&c.HashBins, 64)
 	setDefault(&c.VLANFilters, vlanCodes[len(vlanCodes)-1])
 	setDefault(&c.CSRClock, defaultCSRClock)
+	setDefault(&c.PTPClock, defaultPTPClock)
 	setDefault(&c.Layout, gmac4reg.DefaultLayout)
 	setDefault(&c.NumInterrupts, 1)
 
@@ -182,6 +192,9 @@ func (c *Config) complete() error {
 		if !r.ok {
 			return &ConfigError{r.field, r.value, r.why}
 		}
+	}
+	if c.PTPClock > maxPTPClock {
+		return &ConfigError{"PTPClock", c.PTPClock, "more than 1 GHz"}
 	}
 	if c.HighIOVA && c.AddrWidth == 32 {
 		return &ConfigError{"HighIOVA", true, "the device has 32 address bits"}

@@ -81,6 +81,10 @@ func (m *Model) control(off uint32, r *register, v uint32) {
 			m.storeVLANTag(off, r, v)
 			return
 		}
+	case uint32(r4.MACTimestampControl), uint32(r4.MACSubSecondIncrement), uint32(r4.MACSystemTimeSecUpdate),
+		uint32(r4.MACSystemTimeNsUpdate), uint32(r4.MACTimestampAddend):
+		m.storePTP(off, r, v)
+		return
 	case uint32(r4.MACConfiguration):
 		m.auditSpeed(r4.Configuration(old), r4.Configuration(now))
 	}
@@ -194,6 +198,8 @@ func (m *Model) loadLocked(off uint32, r *register) uint32 {
 	case uint32(r4.MACVLANTag), uint32(r4.MACVLANTagData):
 		m.updateVLAN()
 		return m.regs.get(off)
+	case uint32(r4.MACTimestampControl), uint32(r4.MACSystemTimeSec), uint32(r4.MACSystemTimeNs):
+		return m.loadPTP(r.id)
 	}
 	return m.loadMMC(off)
 }

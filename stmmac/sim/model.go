@@ -55,6 +55,7 @@ type Model struct {
 	scratch    []byte
 	sched      scheduler
 	flow       flowState
+	ptp        ptpState
 	eame       bool
 	stats      Stats
 	rxSeen     uint64 // frames that reached a channel, what faults count

@@ -90,6 +90,7 @@ func (b *regMapper) mac() {
 	}
 	b.vlan()
 	b.l34()
+	b.ptp()
 	for q := range c.TxQueues {
 		mask := r4.PT.Mask() | r4.TFE | r4.PLT.Mask() | r4.DZPQ
 		if q == 0 {
@@ -113,7 +114,11 @@ func (b *regMapper) mac() {
 	add(b, r4.MACRxQCtrl2, loadPlain, storeLocked, queues(min(c.RxQueues, 4), 8, 0xff), 0)
 	add(b, r4.MACRxQCtrl3, loadPlain, storeLocked, queues(max(c.RxQueues-4, 0), 8, 0xff), 0)
 	add(b, r4.MACInterruptStatus, loadIRQ, storeIgnored, 0, 0)
-	add(b, r4.MACInterruptEnable, loadPlain, storePlain, r4.RGSMIIIS|r4.PHYIS|1<<13|1<<14, 0)
+	enable := r4.RGSMIIIS | r4.PHYIS | 1<<13 | 1<<14
+	if c.Timestamp {
+		enable |= r4.TSIS
+	}
+	add(b, r4.MACInterruptEnable, loadPlain, storePlain, enable, 0)
 	add(b, r4.MAC1USTicCounter, loadPlain, storePlain, 0xfff, 0x63)
 	add(b, r4.MACPHYIFCtrlStatus, loadPlain, storeIgnored, 0, 0)
 	add(b, r4.MACVersion, loadPlain, storeIgnored, 0, r4.SNPSVER.Put(r4.USERVER.Of(uint32(c.UserVersion)), uint32(c.Version)))
@@ -172,6 +177,9 @@ func (b *regMapper) features() {
 	if c.ARPOffload {
 		f0 |= r4.ARPOFFSEL
 	}
+	if c.Timestamp {
+		f0 |= r4.TSSEL
+	}
 	if !c.NoDoubleVLAN {
 		f3 |= r4.DVLAN
 	}
@@ -224,6 +232,23 @@ func (b *regMapper) l34() {
 			add(b, r4.MACLayer3Addr.At(n, r4.L3L4Stride).At(i, 4), loadPlain, storeLocked, ^uint32(0), 0)
 		}
 	}
+}
+
+// ptp are the registers of the system time.
+func (b *regMapper) ptp() {
+	if !b.m.cfg.Timestamp {
+		return
+	}
+	add(b, r4.MACTimestampControl, loadLocked, storeLocked, r4.TSENA|r4.TSCFUPDT|r4.TSINIT|r4.TSUPDT|r4.TSADDREG|r4.TSENALL|
+		r4.TSCTRLSSR|r4.TSVER2ENA|r4.TSIPENA|r4.TSIPV6ENA|r4.TSIPV4ENA|r4.TSEVNTENA|r4.TSMSTRENA|r4.SNAPTYPSEL.Mask()|
+		r4.TSENMACADDR, r4.MACTimestampControlReset)
+	add(b, r4.MACSubSecondIncrement, loadPlain, storeLocked, r4.SSINC.Mask()|r4.SNSINC.Mask(), 0)
+	add(b, r4.MACSystemTimeSec, loadLocked, storeIgnored, 0, 0)
+	add(b, r4.MACSystemTimeNs, loadLocked, storeIgnored, 0, 0)
+	add(b, r4.MACSystemTimeSecUpdate, loadPlain, storeLocked, ^uint32(0), 0)
+	add(b, r4.MACSystemTimeNsUpdate, loadPlain, storeLocked, ^r4.TimeNsUpdate(0), 0)
+	add(b, r4.MACTimestampAddend, loadPlain, storeLocked, ^uint32(0), 0)
+	add(b, r4.MACTimestampStatus, loadPlain, storeIgnored, 0, 0)
 }
 
 func (b *regMapper) mmc() {

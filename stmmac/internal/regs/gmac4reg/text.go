@@ -150,6 +150,27 @@ func (v ExtCfg1) String() string {
 	}.String(v)
 }
 
+// String names what is set, as "TSENA|TSCTRLSSR".
+func (v TimestampControl) String() string {
+	return regs.Bits[TimestampControl]{
+		{TSENA, "TSENA"}, {TSCFUPDT, "TSCFUPDT"}, {TSINIT, "TSINIT"}, {TSUPDT, "TSUPDT"}, {1 << 4, "TSTRIG"}, {TSADDREG, "TSADDREG"},
+		{1 << 6, "PTGE"}, {TSENALL, "TSENALL"}, {TSCTRLSSR, "TSCTRLSSR"}, {TSVER2ENA, "TSVER2ENA"}, {TSIPENA, "TSIPENA"},
+		{TSIPV6ENA, "TSIPV6ENA"}, {TSIPV4ENA, "TSIPV4ENA"}, {TSEVNTENA, "TSEVNTENA"}, {TSMSTRENA, "TSMSTRENA"},
+		{SNAPTYPSEL.Mask(), "SNAPTYPSEL"}, {TSENMACADDR, "TSENMACADDR"}, {1 << 19, "CSC"}, {1 << 20, "ESTI"}, {1 << 24, "TXTSSTSM"},
+		{1 << 28, "AV8021ASMEN"},
+	}.String(v)
+}
+
+// String tells the increment, as "SSINC=20".
+func (v SubSecondIncrement) String() string {
+	return regs.Bits[SubSecondIncrement]{{SNSINC.Mask(), "SNSINC"}, {SSINC.Mask(), "SSINC"}}.String(v)
+}
+
+// String tells the value, as "TSSS=999|ADDSUB".
+func (v TimeNsUpdate) String() string {
+	return regs.Bits[TimeNsUpdate]{{TSSS.Mask(), "TSSS"}, {ADDSUB, "ADDSUB"}}.String(v)
+}
+
 // String names what is set, as "RSTONRD".
 func (v MMCCtrl) String() string {
 	return regs.Bits[MMCCtrl]{
