@@ -89,6 +89,9 @@ type Partner struct {
 	// Fixed says that it does not negotiate; it runs in the mode with the highest
 	// priority of Modes.
 	Fixed bool
+	// NoEEE says that it does not advertise EEE; without it, it does in all modes of Modes
+	// that know it.
+	NoEEE bool
 }
 
 // PHYClause says which management frames a PHY answers.
@@ -148,6 +151,10 @@ type PHYConfig struct {
 	// Modes is what it can do; 0 is all that the registers of its clause can tell. The
 	// pause bits do not matter: a PHY advertises what the MAC wants.
 	Modes LinkModes
+	// EEE says that it does Energy Efficient Ethernet, in full duplex at 100 Mbit/s and
+	// above, and advertises it after a reset. A PHY of clause 22 has registers 13 and 14
+	// then, which reach the registers of clause 45 that tell of it.
+	EEE bool
 	// Control is what BMCR holds at the start, as a warm reboot or a boot loader
 	// leaves it (0x1800: powered down); 0 is the default after reset, 0x1140. In the
 	// registers of clause 45 the bits lie in 1.0 and 7.0.
@@ -246,6 +253,8 @@ type PHYState struct {
 	// Passing says that frames pass between the MAC and the cable, or the
 	// loopback: the link is up and MAC_Configuration agrees with it.
 	Passing bool
+	// EEE says that both ends negotiated Energy Efficient Ethernet for this link.
+	EEE bool
 }
 
 // PHYState returns the state of the PHY. It is the zero value without a PHY.
@@ -261,7 +270,7 @@ func (m *Model) PHYState() PHYState {
 		Link: p.up != 0, Speed: p.up.speed(), FullDuplex: p.up != 0 && p.up&modesHalf == 0,
 		Negotiated: p.complete, Partner: p.found,
 		PowerDown: p.control&bmcrPowerDown != 0, Isolate: p.control&bmcrIsolate != 0,
-		Loopback: p.control&bmcrLoopback != 0, Reset: p.inReset() || p.held(),
+		Loopback: p.control&bmcrLoopback != 0, Reset: p.inReset() || p.held(), EEE: p.eeeActive(),
 	}
 	s.Passing = s.Link && !m.phyGate(p).blocked
 	return s

@@ -64,6 +64,12 @@ func (p *phy) read22(reg uint32) (v uint16) {
 		if p.up&modesGigabit != 0 {
 			v |= msLocalOK | msRemoteOK
 		}
+	case regMMDControl:
+		v = p.mmdCtl
+	case regMMDData:
+		if p.cfg.EEE {
+			v = p.readMMD()
+		}
 	case regESR:
 		if p.can(Mode1000Full) {
 			v |= esrFull
@@ -132,6 +138,14 @@ func (p *phy) write22(reg uint32, v uint16, now time.Duration) {
 		p.setControl(v, now)
 	case regANAR:
 		p.setAdvertisement(v)
+	case regMMDControl:
+		if p.cfg.EEE {
+			p.mmdCtl = v & (mmdFunction | mmdDevice)
+		}
+	case regMMDData:
+		if p.cfg.EEE {
+			p.writeMMD(v, now)
+		}
 	case regMSCR:
 		if p.can(modesGigabit) {
 			p.mscr = v & (msManual | gigabitBits(p.cfg.Modes))

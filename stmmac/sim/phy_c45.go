@@ -8,6 +8,10 @@ func (p *phy) read45(dev uint32, reg uint16) uint16 {
 	switch dev {
 	case mmdPMA:
 		return p.readPMA(reg)
+	case mmdPCS:
+		if p.cfg.EEE {
+			return p.readPCS(reg)
+		}
 	case mmdAN:
 		return p.readAN(reg)
 	}
@@ -23,6 +27,9 @@ func (p *phy) common(reg uint16) uint16 {
 		return uint16(p.cfg.ID)
 	case c45Devs1:
 		v := uint16(1<<mmdPMA | 1<<mmdAN)
+		if p.cfg.EEE {
+			v |= 1 << mmdPCS
+		}
 		if p.answers(false) {
 			v |= 1 // clause 22 registers
 		}
@@ -103,6 +110,8 @@ func (p *phy) readAN(reg uint16) (v uint16) {
 		v = p.partnerPage()
 	case anMultiControl:
 		v = p.multi
+	case anEEEAdvertise, anEEEPartner, anEEEAdvertise2, anEEEPartner2:
+		v = p.readEEE(reg)
 	case anMultiStatus:
 		if p.found&Mode2500Full != 0 {
 			v |= multiLP2500
@@ -137,6 +146,11 @@ func (p *phy) write45(dev uint32, reg, v uint16, now time.Duration) {
 		}
 	case dev == mmdAN && reg == c45Control:
 		p.setControl(p.control&^bmcrAN|v&(bmcrReset|bmcrAN|bmcrRestart), now)
+	case dev == mmdPCS && reg == c45Control && p.cfg.EEE:
+		const mine = bmcrPowerDown
+		p.setControl(p.control&^mine|v&(mine|bmcrReset), now)
+	case dev == mmdAN && (reg == anEEEAdvertise || reg == anEEEAdvertise2):
+		p.writeEEE(reg, v)
 	case dev == mmdAN && reg == anAdvertise:
 		p.setAdvertisement(v)
 	case dev == mmdAN && reg == anMultiControl:

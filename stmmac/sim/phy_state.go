@@ -15,6 +15,12 @@ type phy struct {
 	mscr    uint16
 	multi   uint16 // 7.32
 	mmd     [32]uint16
+	mmdCtl  uint16 // register 13
+
+	// EEE: what is advertised, what this negotiation sent and what it found, and LPI
+	// as it shows in 3.1.
+	eeeAdv, eeeSent, eeeFound LinkModes
+	lpi, lpiSeen              uint16
 
 	plugged bool
 	flapped bool // the cable is out by the Flap fault
@@ -79,6 +85,7 @@ func (p *phy) defaults() {
 	if p.can(Mode2500Full) {
 		p.multi = multi2500
 	}
+	p.mmdCtl, p.eeeAdv = 0, p.eeeAble()
 }
 
 // writable are the bits of BMCR that keep what is written.
@@ -140,6 +147,7 @@ func (p *phy) drop() {
 		p.failedBMSR, p.failedPMA, p.failedAN = true, true, true
 	}
 	p.up, p.complete, p.able, p.found = 0, false, false, 0
+	p.eeeFound, p.lpi = 0, 0
 	p.settleAt, p.stuck = 0, false
 }
 
@@ -154,6 +162,7 @@ func (p *phy) begin(now time.Duration) {
 	if p.control&bmcrAN != 0 && !loop {
 		// What is written to the advertisement from here on is for the next time.
 		p.sent, p.selector = p.advertised(), p.anar&anSelector
+		p.eeeSent = p.eeeAdv
 		if p.faults.NegotiationHangs || p.selector != anIEEE8023 {
 			p.stuck = true
 			return
@@ -181,7 +190,7 @@ func (p *phy) settle() {
 			p.up, p.found, p.complete = m, m, true
 		}
 	default:
-		p.able, p.found = true, p.partner.Modes
+		p.able, p.found, p.eeeFound = true, p.partner.Modes, p.eeePartner()
 		p.pageC22, p.pageC45 = true, true
 		p.up = (p.sent & p.found).best()
 		p.complete = p.up != 0
