@@ -67,6 +67,8 @@
 //	          (the link is fixed: 1000 Mbit/s full duplex)
 //	irq=      common (one interrupt vector for all, the default) or each (one
 //	          vector for each direction of each queue; not on a gmac)
+//	features= usual (the default) or all: with what the driver does not use yet too
+//	          (see sim.Config.EnableAll); not on a gmac
 //	profile=  strict (the default) or linux (see sim.Profile)
 //	audit=    on (the default) or off: whether the model watches its driver
 //

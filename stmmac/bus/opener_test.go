@@ -76,7 +76,7 @@ func TestSimErrors(t *testing.T) {
 		{"sim:gmac4,version=3.50", "version=3.50", os.ErrInvalid, "4.00"},
 		{"sim:gmac4,hwfeature=none", "hwfeature=none", os.ErrInvalid, "gmac"},
 		{"sim:gmac,hwfeature=off", "hwfeature=off", os.ErrInvalid, "none"},
-		{"sim:gmac4,color=red", "color=red", os.ErrInvalid, "wire, in, out, fault, rxq, txq, rxfifo, txfifo, bus, width, version, hwfeature, phy, irq, profile, audit"},
+		{"sim:gmac4,color=red", "color=red", os.ErrInvalid, "wire, in, out, fault, rxq, txq, rxfifo, txfifo, bus, width, version, hwfeature, phy, irq, features, profile, audit"},
 		{"sim:gmac4,inline=1", "inline=1", os.ErrInvalid, "no key"},
 		{"sim:gmac4,wire=vde", "wire=vde", os.ErrInvalid, "none of gen[:NAME], pair:NAME, pcap, tap:NAME and null"},
 		{"sim:gmac4,wire=tap", "wire=tap", os.ErrInvalid, "name"},
@@ -105,6 +105,8 @@ func TestSimErrors(t *testing.T) {
 		{"sim:gmac4,version=5.40", "version=5.40", os.ErrInvalid, "5.30"},
 		{"sim:gmac4,version=4.x0", "version=4.x0", os.ErrInvalid, "5.30"},
 		{"sim:gmac4,irq=some", "irq=some", os.ErrInvalid, "common"},
+		{"sim:gmac4,features=more", "features=more", os.ErrInvalid, "usual"},
+		{"sim:gmac,features=all", "features=all", os.ErrInvalid, "gmac"},
 		{"sim:gmac4,profile=lax", "profile=lax", os.ErrInvalid, "strict"},
 		{"sim:gmac4,audit=", "audit=", os.ErrInvalid, "on"},
 		{"sim:gmac4,fault=", "fault=", os.ErrInvalid, "drop"},
@@ -337,5 +339,26 @@ func TestNullWire(t *testing.T) {
 	var w sim.Wire = nullWire{}
 	if _, ok := w.Receive(); ok || !w.Transmit(sim.Frame{}) || w.Close() != nil {
 		t.Error("null is not a hole")
+	}
+}
+
+// TestSimFeatures: features= says what the model has beside the usual.
+func TestSimFeatures(t *testing.T) {
+	const feature0, arp, eee = 0x011c, 1 << 9, 1 << 13
+	for addr, want := range map[string]uint32{"sim:gmac4": 0, "sim:gmac4,features=usual": 0, "sim:gmac4,features=all": arp | eee} {
+		h, err := NewOpener().Open(context.Background(), addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := h.Sim.Region(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := r.Load32(feature0) & (arp | eee); v != want {
+			t.Errorf("%s: MAC_HW_Feature0 has %#x, want %#x", addr, v, want)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -108,6 +108,16 @@ func simKeys() []simKey {
 			}
 			return err
 		}},
+		{"features", func(s *simSpec, v string) error {
+			all, err := choice(v, "usual", "all")
+			switch {
+			case all && s.cfg.Generation == sim.GMAC:
+				return invalid("the model of a gmac has no more than the usual")
+			case all:
+				s.cfg.EnableAll()
+			}
+			return err
+		}},
 		{"profile", func(s *simSpec, v string) error {
 			linux, err := choice(v, sim.Strict.String(), sim.Linux.String())
 			if linux {

@@ -90,7 +90,7 @@ func (m *Model) answer(data []byte) {
 // stepARP sends the reply that waits and returns 1 if it did.
 func (m *Model) stepARP() int {
 	a := &m.mac.arp
-	if !a.waiting || m.mac.conf&r4.TE == 0 || m.clockGated() || m.paused() {
+	if !a.waiting || m.mac.conf&r4.TE == 0 || m.clockGated() || m.paused() || m.lpiSilent() {
 		return 0
 	}
 	// In loopback the reply comes in before the MAC is done with it.

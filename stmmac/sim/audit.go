@@ -66,12 +66,14 @@ const (
 	// the core is not able or not set up to do, or an access to a VLAN filter while
 	// another is under way.
 	VLANMisuse
+	// EEEMisuse: LPI on a link that has not negotiated Energy Efficient Ethernet.
+	EEEMisuse
 )
 
 var violationNames = [...]string{"", "OwnedWrite", "OwnMissing", "StaleFetch", "TailOutside", "TailMisaligned", "TailOvertakes",
 	"DMAOutside", "BufferOutside", "NoBuffer", "ConfigRunning", "ConfigInvalid", "FirstOnlyBits", "ChainBroken", "ChainCut",
 	"ContextInFrame", "LengthMismatch", "FrameBeyondFIFO", "ThresholdTransmit", "StoreInReset", "MDIOMisuse",
-	"ChecksumMisuse", "VLANMisuse"}
+	"ChecksumMisuse", "VLANMisuse", "EEEMisuse"}
 
 // String returns the name of the kind.
 func (k ViolationKind) String() string {

@@ -42,7 +42,7 @@ func (p Profile) String() string {
 //
 // A GMAC has one queue each way, one interrupt vector, bus addresses of 32 bits and none
 // of what Layout, VLANFilters, NoVLANInsert, NoDoubleVLAN, NoVLANHash, L3L4Filters,
-// SplitHeader, ARPOffload and Timestamp are about: these are left 0. Of [Faults] those do nothing on it that are about tails, context
+// SplitHeader, ARPOffload, EEE and Timestamp are about: these are left 0. Of [Faults] those do nothing on it that are about tails, context
 // descriptors and the words of GMAC4's descriptors: Prefetch, IgnoreSameTail,
 // InjectContext, CurTxAhead, HalfDuplexQueue0Only, RxLengthFlags and RxChecksumLies.
 type Config struct {
@@ -75,6 +75,8 @@ type Config struct {
 	SplitHeader bool
 	// ARPOffload adds the engine that answers ARP requests.
 	ARPOffload bool
+	// EEE adds Energy Efficient Ethernet, in the MAC and in the PHY of a Config without one.
+	EEE bool
 	// Timestamp adds the system time of IEEE 1588, on a clock of PTPClock Hz; 0 is 50
 	// MHz. Timestamps of packets are not modelled.
 	Timestamp bool
@@ -111,6 +113,14 @@ type Config struct {
 	// NoAudit turns the audit, the coverage and the counts of register accesses
 	// and doorbells off, for benchmarks.
 	NoAudit bool
+}
+
+// EnableAll adds to a GMAC4 all that a Config leaves out by default: eight layer 3 and
+// layer 4 filters, split header, the ARP offload, Energy Efficient Ethernet and the
+// system time. Queues and sizes stay as they are, and so does a PHY that is given.
+func (c *Config) EnableAll() {
+	c.L3L4Filters = gmac4reg.MaxL3L4
+	c.SplitHeader, c.ARPOffload, c.EEE, c.Timestamp = true, true, true, true
 }
 
 // ConfigError is a Config that describes no device.

@@ -81,6 +81,9 @@ func (m *Model) control(off uint32, r *register, v uint32) {
 			m.storeVLANTag(off, r, v)
 			return
 		}
+	case uint32(r4.MACLPIControlStatus), uint32(r4.MACLPITimersControl), uint32(r4.MACLPIEntryTimer), uint32(r4.MAC1USTicCounter):
+		m.storeLPI(off, r, v)
+		return
 	case uint32(r4.MACTimestampControl), uint32(r4.MACSubSecondIncrement), uint32(r4.MACSystemTimeSecUpdate),
 		uint32(r4.MACSystemTimeNsUpdate), uint32(r4.MACTimestampAddend):
 		m.storePTP(off, r, v)
@@ -200,6 +203,10 @@ func (m *Model) loadLocked(off uint32, r *register) uint32 {
 		return m.regs.get(off)
 	case uint32(r4.MACTimestampControl), uint32(r4.MACSystemTimeSec), uint32(r4.MACSystemTimeNs):
 		return m.loadPTP(r.id)
+	case uint32(r4.MACLPIControlStatus):
+		return m.loadLPI()
+	case r4.TxLPIUSEC, r4.RxLPIUSEC:
+		m.countLPI()
 	}
 	return m.loadMMC(off)
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/gostmmac/gostmmac/barrier"
 	r4 "github.com/gostmmac/gostmmac/stmmac/internal/regs/gmac4reg"
 )
 
@@ -291,6 +292,11 @@ func (t *txChan) gather(addr uint64, n int, whole bool) bool {
 	return true
 }
 
+// idle says that no frame is on its way and that no tail write waits to be looked at.
+func (t *txChan) idle() bool {
+	return !t.held && !t.inFrame && (!t.run || t.suspended && barrier.Load32(&t.seq) == t.seen)
+}
+
 // grow returns b with a length of n.
 func grow(b []byte, n int) []byte {
 	if n > cap(b) {
@@ -315,7 +321,7 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 		return r4.TxES, true // nothing of it reaches the MAC
 	}
 	c, f := m.mac.conf, &m.faults
-	if c&r4.TE == 0 || !t.eligible() || m.clockGated() || f.TxNeverCompletes || m.paused() ||
+	if c&r4.TE == 0 || !t.eligible() || m.clockGated() || f.TxNeverCompletes || m.paused() || m.lpiSilent() ||
 		f.LinkLossStallsTx && m.mii.down && c&r4.LM == 0 {
 		return 0, false
 	}

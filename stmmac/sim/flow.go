@@ -149,6 +149,9 @@ func (m *Model) stepFlow() int {
 		m.backPressure()
 		return 0
 	}
+	if (f.manual || f.above > 0 || !f.dzpq) && m.lpiSilent() {
+		return 0
+	}
 	switch {
 	case f.manual:
 		if !m.sendPause(f.pt) {

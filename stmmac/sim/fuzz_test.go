@@ -15,6 +15,8 @@ func FuzzDescriptors(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0xff}, 200), uint8(1), uint8(3))
 	f.Add(bytes.Repeat([]byte{0x10, 0, 0, 0xb0, 1}, 100), uint8(16), uint8(0x55))
 	f.Add([]byte("\x0a\x00\x00\x00\x00\x00\x00\x00\x03\x00\x20\x08\x0a\x00\x00\x00\x50\x00\x00\x00\x00\x00\x60\xbf\x0c\x05\x20\x00\x80\x00\x00\x00\x80\x00\x00\x00"), uint8(8), uint8(0x18))
+	// Every filter, split header, LPI, ARP and time with whatever stands in the registers.
+	f.Add(bytes.Repeat([]byte("\x0a\x00\x00\x00\x00\x09\x00\x00\xff\xff\xff\xff\x0a\x00\x00\x00\x00\x11\x00\x00\x03\x00\x08\xff\x0c\x07\x20\x00\x80\x00\x00\x00"), 12), uint8(200), uint8(0x18))
 	f.Fuzz(func(t *testing.T, data []byte, n, flags uint8) {
 		bit := func(i int) bool { return flags>>i&1 != 0 }
 		g := newRig(t, withRing(int(n)%16+1), withRBSZ(int(flags)*8), withConfig(func(c *Config) {
@@ -24,6 +26,9 @@ func FuzzDescriptors(f *testing.F) {
 			}
 			if bit(3) {
 				c.Profile = Linux
+			}
+			if n >= 128 {
+				c.EnableAll()
 			}
 			c.NoAudit = bit(4)
 			c.Faults = Faults{WholeBusWords: bit(5), ScribbleWriteBack: bit(6), Prefetch: Prefetch{On: bit(7), Depth: 4},

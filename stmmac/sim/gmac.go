@@ -59,6 +59,7 @@ func (c *Config) completeGMAC() error {
 		c.check("L3L4Filters", c.L3L4Filters, c.L3L4Filters == 0, "the model of a GMAC has none"),
 		c.check("SplitHeader", c.SplitHeader, !c.SplitHeader, "the model of a GMAC has none"),
 		c.check("Timestamp", c.Timestamp, !c.Timestamp, "the model of a GMAC has none"),
+		c.check("EEE", c.EEE, !c.EEE, "the model of a GMAC has none"),
 		c.check("ARPOffload", c.ARPOffload, !c.ARPOffload, "the model of a GMAC has none"),
 		c.check("NumInterrupts", c.NumInterrupts, c.NumInterrupts == 1, "a GMAC has one"),
 		c.check("Layout", c.Layout, c.Layout == regs.Layout(gmac4reg.DefaultLayout), "the registers of a GMAC lie where they lie"),

@@ -246,6 +246,11 @@ func TestGMACConfig(t *testing.T) {
 		{"VLANFilters", func(c *Config) { c.VLANFilters = 4 }},
 		{"NumInterrupts", func(c *Config) { c.NumInterrupts = 3 }},
 		{"Layout", func(c *Config) { c.Layout.DMABase = 0x2000 }},
+		{"L3L4Filters", func(c *Config) { c.L3L4Filters = 1 }},
+		{"SplitHeader", func(c *Config) { c.SplitHeader = true }},
+		{"ARPOffload", func(c *Config) { c.ARPOffload = true }},
+		{"EEE", func(c *Config) { c.EEE = true }},
+		{"Timestamp", func(c *Config) { c.Timestamp = true }},
 		{"Profile", func(c *Config) { c.Profile = 7 }},
 		{"HighIOVA", func(c *Config) { c.HighIOVA = true }},
 	} {

@@ -184,15 +184,16 @@ func (m *Model) storeEnable(ch int, off, v uint32) {
 	m.fire(fire)
 }
 
-// storeLine is a store to a register of MTL or MMC on which the common line
+// storeLine is a store to a register of the MAC, MTL or MMC on which the common line
 // depends.
 func (m *Model) storeLine(off uint32, r *register, v uint32) {
 	m.irqMu.Lock()
+	now := v & r.mask
 	if r.id == idMTL+uint32(r4.MTLQInterruptCtrl) {
 		const w1c = uint32(r4.TXUNFIS | r4.RXOVFIS)
-		v = v&r.mask | m.regs.get(off)&w1c&^v
+		now |= m.regs.get(off) & w1c &^ v
 	}
-	m.regs.set(off, v&(r.mask|uint32(r4.TXUNFIS|r4.RXOVFIS)))
+	m.regs.set(off, now)
 	fire := m.lines.set(m.cfg.channels(), m.sharedLines())
 	m.irqMu.Unlock()
 	m.fire(fire)
@@ -215,14 +216,23 @@ func (m *Model) raiseShared() {
 }
 
 func (m *Model) sharedLines() uint8 {
-	if m.macPending() != 0 || m.mtlPending() != 0 {
+	if m.macEnabled() != 0 || m.mtlPending() != 0 {
 		return lineCommon
 	}
 	return 0
 }
 
-// macPending is MAC_Interrupt_Status: of its events the model has those of MMC,
-// which are masked in MMC alone.
+// macEnabled are the events of MAC_Interrupt_Status that raise the line.
+func (m *Model) macEnabled() r4.MACInterrupt {
+	v := m.macPending()
+	if r4.MACInterrupt(m.regs.get(uint32(r4.MACInterruptEnable)))&r4.LPIIS == 0 {
+		v &^= r4.LPIIS
+	}
+	return v
+}
+
+// macPending is MAC_Interrupt_Status: of its events the model has those of MMC, which
+// are masked in MMC alone, and those of LPI, which MAC_Interrupt_Enable masks.
 func (m *Model) macPending() r4.MACInterrupt {
 	var v r4.MACInterrupt
 	if m.mmc(uint32(r4.MMCRxInterrupt))&^m.mmc(uint32(r4.MMCRxInterruptMask)) != 0 {
@@ -233,6 +243,9 @@ func (m *Model) macPending() r4.MACInterrupt {
 	}
 	if m.mmc(uint32(r4.MMCTxInterrupt))&^m.mmc(uint32(r4.MMCTxInterruptMask)) != 0 {
 		v |= r4.MMCTXIS | r4.MMCIS
+	}
+	if m.cfg.EEE && m.lpiControl()&r4.LPIEvents != 0 {
+		v |= r4.LPIIS
 	}
 	return v
 }
@@ -267,7 +280,7 @@ func (m *Model) loadIRQ(id uint32) uint32 {
 	if m.mtlPending() != 0 {
 		v |= r4.MTLIS
 	}
-	if m.macPending() != 0 {
+	if m.macEnabled() != 0 {
 		v |= r4.MACIS
 	}
 	return uint32(v)

@@ -91,6 +91,9 @@ func (m *Model) gate() {
 		return
 	}
 	m.setQuick()
+	if m.cfg.EEE && s.shut() {
+		m.receiveLPI(false)
+	}
 	if was.noClock && !s.noClock {
 		m.clockBack()
 	}

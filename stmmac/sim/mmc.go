@@ -49,6 +49,13 @@ func mmcInterrupt(off uint32) (reg, bit uint32) {
 	if off >= r4.MMCIPCFirst {
 		return uint32(r4.MMCIPCInterrupt), 1 << ((off - r4.MMCIPCFirst) / 4)
 	}
+	if off >= r4.TxLPIUSEC {
+		n := (off - r4.TxLPIUSEC) / 4
+		if n >= 2 {
+			return uint32(r4.MMCRxInterrupt), r4.MMCLPIUSEC << (n - 2)
+		}
+		return uint32(r4.MMCTxInterrupt), r4.MMCLPIUSEC << n
+	}
 	if off >= r4.MMCRxFirst {
 		return uint32(r4.MMCRxInterrupt), 1 << ((off - r4.MMCRxFirst) / 4)
 	}
@@ -98,6 +105,10 @@ func (m *Model) mmcControl(v r4.MMCCtrl) {
 	}
 	preset(r4.MMCTxFirst, mmcTxCount)
 	preset(r4.MMCRxFirst, mmcRxCount)
+	if m.cfg.EEE {
+		m.countLPI()
+		preset(r4.TxLPIUSEC, mmcLPICount)
+	}
 	if !m.cfg.NoRxChecksum {
 		preset(r4.MMCIPCFirst, r4.IPCCount)
 		preset(r4.MMCIPCFirst+r4.IPCOctets, r4.IPCCount)

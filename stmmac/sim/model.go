@@ -56,6 +56,7 @@ type Model struct {
 	sched      scheduler
 	flow       flowState
 	ptp        ptpState
+	lpi        lpiState
 	eame       bool
 	stats      Stats
 	rxSeen     uint64 // frames that reached a channel, what faults count
@@ -261,6 +262,9 @@ func (m *Model) Step(budget int) int {
 		}
 		done += n
 	}
+	if m.lpi.armed {
+		m.lookLPI()
+	}
 	m.leave()
 	return done
 }
@@ -351,6 +355,7 @@ func (m *Model) timerFired() {
 		for c := range m.rx {
 			m.rx[c].watchdog(m)
 		}
+		m.lookLPI()
 	}
 	m.unlock()
 }

@@ -197,6 +197,7 @@ func (m *Model) txQueueMode(off uint32, c int, old, now r4.MTLTxQMode) {
 			"transmit queues of %d bytes in a FIFO of %d", sum, m.cfg.TxFIFO)
 	}
 	if now&r4.FTQ != 0 {
+		m.flushLPI()
 		t.flushing = true
 		m.finishFlushes()
 	}

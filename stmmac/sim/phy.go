@@ -219,7 +219,7 @@ func (c *Config) completePHYs() (list []PHYConfig, err error) {
 	case c.PHY != nil:
 		list = append(list, *c.PHY)
 	default:
-		list = append(list, PHYConfig{Address: defaultPHYAddress})
+		list = append(list, PHYConfig{Address: defaultPHYAddress, EEE: c.EEE})
 	}
 	list = append(list, c.OtherPHYs...)
 	var used [32]bool

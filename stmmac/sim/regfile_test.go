@@ -68,6 +68,7 @@ func TestMasks(t *testing.T) {
 	ch, q := g.ch(1), g.mtl(1)
 	bare := newRig(t, withConfig(bareConfig))
 	single := newRig(t, withConfig(func(c *Config) { c.VLANFilters = 1 }))
+	full := newRig(t, withConfig((*Config).EnableAll))
 	for _, c := range []struct {
 		name  string
 		r     mmio.Region
@@ -108,6 +109,28 @@ func TestMasks(t *testing.T) {
 		{"ring length", ch, uint32(r4.DMACHRxDescRingLength), 0xffffffff, 1023},
 		{"enables", ch, uint32(r4.DMACHInterruptEnable), 0xffffffff, 0xffc7},
 		{"split header", ch, uint32(r4.DMACHControl), uint32(r4.SPH | r4.PBLx8 | r4.DSL.Of(5)), uint32(r4.PBLx8 | r4.DSL.Of(5))},
+		{"everything in the configuration", full.r, uint32(r4.MACConfiguration), 0xffffffff, 0xffffff7f},
+		{"filter without layers 3 and 4", g.r, uint32(r4.MACPacketFilter), 0xffffffff, 0x800107ff},
+		{"filter", full.r, uint32(r4.MACPacketFilter), 0xffffffff, 0x803107ff},
+		{"extension without split header", g.r, uint32(r4.MACExtConfiguration), 0xffffffff, 0x3f003fff},
+		{"extension", full.r, uint32(r4.MACExtConfiguration), 0xffffffff, 0x3f703fff},
+		{"split", full.r, uint32(r4.MACExtCfg1), 0xffffffff, 0x37f},
+		{"no split", g.r, uint32(r4.MACExtCfg1), 0xffffffff, 0},
+		{"split header on", full.ch(0), uint32(r4.DMACHControl), uint32(r4.SPH | r4.PBLx8), uint32(r4.SPH | r4.PBLx8)},
+		{"ARP address", full.r, uint32(r4.MACARPAddress), 0xffffffff, 0xffffffff},
+		{"no ARP address", g.r, uint32(r4.MACARPAddress), 0xffffffff, 0},
+		{"ports", full.r, 0x0a54, 0xffffffff, 0xffffffff},
+		{"no ports", g.r, 0x0a54, 0xffffffff, 0},
+		{"LPI", full.r, uint32(r4.MACLPIControlStatus), 0xfffeffff, 0x003a0000},
+		{"no LPI", g.r, uint32(r4.MACLPIControlStatus), 0xffffffff, 0},
+		{"LPI timers", full.r, uint32(r4.MACLPITimersControl), 0xffffffff, 0x03ffffff},
+		{"LPI entry timer", full.r, uint32(r4.MACLPIEntryTimer), 0xffffffff, 0x000ffff8},
+		{"interrupts without LPI and time", g.r, uint32(r4.MACInterruptEnable), 0xffffffff, 0x6009},
+		{"interrupts", full.r, uint32(r4.MACInterruptEnable), 0xffffffff, 0x7029},
+		{"MMC mask without LPI", g.r, uint32(r4.MMCTxInterruptMask), 0xffffffff, 0x03ffffff},
+		{"MMC mask", full.r, uint32(r4.MMCTxInterruptMask), 0xffffffff, 0x0fffffff},
+		{"sub-second increment", full.r, uint32(r4.MACSubSecondIncrement), 0xffffffff, 0x00ffff00},
+		{"timestamp control", full.r, uint32(r4.MACTimestampControl), 0xffffffd3, 0x0007ff03},
 		{"segmentation", ch, uint32(r4.DMACHTxControl), uint32(r4.TSE | r4.EDSE | r4.OSP), uint32(r4.OSP)},
 		{"current descriptor", ch, uint32(r4.DMACHCurAppTxDesc), 0xffffffff, 0},
 		{"address high", g.r, uint32(r4.MACAddressHigh), 0x00001234, 0x80001234},
@@ -130,6 +153,16 @@ func TestMasks(t *testing.T) {
 	}
 }
 
+// TestRegisterNames: every register of a model with all features has the databook's name.
+func TestRegisterNames(t *testing.T) {
+	g := newRig(t, withConfig(func(c *Config) { c.EnableAll(); c.RxQueues, c.TxQueues = 8, 8 }))
+	for i := range g.d.regs.desc {
+		if off := uint32(i) * 4; g.d.regs.desc[i].known && g.d.mapName(off) == "" {
+			t.Errorf("the register at %#x has no name", off)
+		}
+	}
+}
+
 func TestConfigErrors(t *testing.T) {
 	for name, c := range map[string]Config{
 		"version":         {Version: 0x37},
@@ -141,6 +174,9 @@ func TestConfigErrors(t *testing.T) {
 		"bus":             {BusBytes: 3},
 		"bins":            {HashBins: 32},
 		"vectors":         {NumInterrupts: 2},
+		"filters":         {L3L4Filters: 9},
+		"fewer filters":   {L3L4Filters: -1},
+		"PTP clock":       {PTPClock: 1e9 + 1},
 		"profile":         {Profile: 7},
 		"high":            {AddrWidth: 32, HighIOVA: true},
 		"layout":          {Layout: regs.Layout{DMABase: 0x1101, DMAStride: 0x80, MTLBase: 0xd00, MTLStride: 0x40}},

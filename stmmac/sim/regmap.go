@@ -91,6 +91,7 @@ func (b *regMapper) mac() {
 	b.vlan()
 	b.l34()
 	b.ptp()
+	b.lpi()
 	for q := range c.TxQueues {
 		mask := r4.PT.Mask() | r4.TFE | r4.PLT.Mask() | r4.DZPQ
 		if q == 0 {
@@ -118,8 +119,13 @@ func (b *regMapper) mac() {
 	if c.Timestamp {
 		enable |= r4.TSIS
 	}
-	add(b, r4.MACInterruptEnable, loadPlain, storePlain, enable, 0)
-	add(b, r4.MAC1USTicCounter, loadPlain, storePlain, 0xfff, 0x63)
+	tic := uint8(storePlain)
+	if c.EEE {
+		enable |= r4.LPIIS
+		tic = storeLocked
+	}
+	add(b, r4.MACInterruptEnable, loadPlain, storeLine, enable, 0)
+	add(b, r4.MAC1USTicCounter, loadPlain, tic, 0xfff, 0x63)
 	add(b, r4.MACPHYIFCtrlStatus, loadPlain, storeIgnored, 0, 0)
 	add(b, r4.MACVersion, loadPlain, storeIgnored, 0, r4.SNPSVER.Put(r4.USERVER.Of(uint32(c.UserVersion)), uint32(c.Version)))
 	add(b, r4.MACDebug, loadLocked, storeIgnored, 0, 0)
@@ -176,6 +182,9 @@ func (b *regMapper) features() {
 	}
 	if c.ARPOffload {
 		f0 |= r4.ARPOFFSEL
+	}
+	if c.EEE {
+		f0 |= r4.EEESEL
 	}
 	if c.Timestamp {
 		f0 |= r4.TSSEL
@@ -251,10 +260,27 @@ func (b *regMapper) ptp() {
 	add(b, r4.MACTimestampStatus, loadPlain, storeIgnored, 0, 0)
 }
 
+// lpi are the registers of Energy Efficient Ethernet.
+func (b *regMapper) lpi() {
+	if !b.m.cfg.EEE {
+		return
+	}
+	add(b, r4.MACLPIControlStatus, loadLocked, storeLocked, r4.LPIEN|r4.PLS|r4.LPITXA|r4.LPIATE|r4.LPITCSE, 0)
+	add(b, r4.MACLPITimersControl, loadPlain, storeLocked, r4.LPITWT.Mask()|r4.LPILST.Mask(), r4.LPITimersReset)
+	add(b, r4.MACLPIEntryTimer, loadPlain, storeLocked, r4.LPIEntryMask, 0)
+}
+
 func (b *regMapper) mmc() {
 	add(b, r4.MMCControl, loadPlain, storeLocked, r4.MMCCntRst|r4.MMCCntStopRO|r4.MMCRstOnRd|r4.MMCCntFreez|
 		r4.MMCCntPrst|r4.MMCCntPrstLvl, 0)
 	rx, tx := uint32(1)<<mmcRxCount-1, uint32(1)<<mmcTxCount-1
+	if b.m.cfg.EEE {
+		rx |= r4.MMCLPIUSEC | r4.MMCLPITran
+		tx |= r4.MMCLPIUSEC | r4.MMCLPITran
+		for i := range mmcLPICount {
+			add(b, mmio.Reg[uint32](r4.TxLPIUSEC).At(i, 4), loadLocked, storeIgnored, 0, 0)
+		}
+	}
 	add(b, r4.MMCRxInterrupt, loadPlain, storeIgnored, 0, 0)
 	add(b, r4.MMCTxInterrupt, loadPlain, storeIgnored, 0, 0)
 	add(b, r4.MMCRxInterruptMask, loadPlain, storeLine, rx, 0)
@@ -391,6 +417,8 @@ const maxRing = 1024
 const (
 	mmcTxCount = int(r4.MMCTxLast-r4.MMCTxFirst)/4 + 1
 	mmcRxCount = int(r4.MMCRxLast-r4.MMCRxFirst)/4 + 1
+	// The counters of LPI lie behind them: two for each direction.
+	mmcLPICount = int(r4.RxLPITran-r4.TxLPIUSEC)/4 + 1
 )
 
 // chOff and mtlOff are the offsets of a register of a channel and of a queue.

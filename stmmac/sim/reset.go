@@ -49,6 +49,7 @@ func (m *Model) applyReset() {
 	}
 	m.flow, m.sched = flowState{}, scheduler{}
 	m.mac.arp = arpState{}
+	m.lpi = lpiState{}
 	m.ptp = ptpState{at: m.clock.Now()}
 	if m.stopTime != nil {
 		m.stopTime()

@@ -10,7 +10,6 @@ import (
 const (
 	MACRxTxStatus       mmio.Reg[uint32] = 0x00b8
 	MACPMTControlStatus mmio.Reg[uint32] = 0x00c0
-	MACLPIControlStatus mmio.Reg[uint32] = 0x00d0
 	MACANStatus         mmio.Reg[uint32] = 0x00e4
 	MACFPECtrlStatus    mmio.Reg[uint32] = 0x0234
 	MACTimestampStatus  mmio.Reg[uint32] = 0x0b20
@@ -66,6 +65,8 @@ var texts = map[uint32]func(uint32) string{
 	uint32(MACRxQCtrl1):           regs.Text[RxQCtrl1],
 	uint32(MACRxQCtrl4):           regs.Text[RxQCtrl4],
 	uint32(MACInterruptEnable):    regs.Text[MACInterrupt],
+	uint32(MACLPIControlStatus):   regs.Text[LPIControl],
+	uint32(MACLPITimersControl):   regs.Text[LPITimers],
 	uint32(MACVersion):            regs.Text[Version],
 	uint32(MACDebug):              regs.Text[Debug],
 	uint32(MACHWFeature0):         regs.Text[HWFeature0],

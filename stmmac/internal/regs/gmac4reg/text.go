@@ -171,6 +171,19 @@ func (v TimeNsUpdate) String() string {
 	return regs.Bits[TimeNsUpdate]{{TSSS.Mask(), "TSSS"}, {ADDSUB, "ADDSUB"}}.String(v)
 }
 
+// String names what is set, as "PLS|LPIEN".
+func (v LPIControl) String() string {
+	return regs.Bits[LPIControl]{
+		{TLPIEN, "TLPIEN"}, {TLPIEX, "TLPIEX"}, {RLPIEN, "RLPIEN"}, {RLPIEX, "RLPIEX"}, {TLPIST, "TLPIST"}, {RLPIST, "RLPIST"},
+		{LPIEN, "LPIEN"}, {PLS, "PLS"}, {1 << 18, "PLSEN"}, {LPITXA, "LPITXA"}, {LPIATE, "LPIATE"}, {LPITCSE, "LPITCSE"},
+	}.String(v)
+}
+
+// String tells the times, as "TWT=30|LST=1000".
+func (v LPITimers) String() string {
+	return regs.Bits[LPITimers]{{LPITWT.Mask(), "TWT"}, {LPILST.Mask(), "LST"}}.String(v)
+}
+
 // String names what is set, as "RSTONRD".
 func (v MMCCtrl) String() string {
 	return regs.Bits[MMCCtrl]{
