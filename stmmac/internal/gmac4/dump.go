@@ -74,6 +74,11 @@ var counts = []struct {
 	{[]string{"MAC_Q%d_Tx_Flow_Ctrl"}, func(f *core.Features) int { return f.TxQueues }},
 	{[]string{"MAC_TxQ_Prty_Map1"}, func(f *core.Features) int { return one(f.TxQueues > 4) }},
 	{[]string{"MAC_RxQ_Ctrl3"}, func(f *core.Features) int { return one(f.RxQueues > 4) }},
+	{[]string{"MAC_LPI_"}, func(f *core.Features) int { return one(f.EEE) }},
+	{[]string{"MAC_ARP_"}, func(f *core.Features) int { return one(f.ARPOffload) }},
+	{[]string{"MAC_L3_L4_"}, l3l4},
+	{[]string{"MAC_Layer"}, l3l4},
+	{[]string{"MAC_Timestamp_"}, func(f *core.Features) int { return one(f.Timestamps) }},
 	{[]string{"MAC_MDIO_"}, func(f *core.Features) int { return one(f.MDIO) }},
 	{[]string{"MAC_Address%d_"}, func(f *core.Features) int { return 1 + f.PerfectFilters }},
 	{[]string{"MMC_FPE_"}, func(f *core.Features) int { return one(f.MMC && f.FramePreemption) }},
@@ -106,6 +111,8 @@ next:
 	}
 	return max(r.Count, 1)
 }
+
+func l3l4(f *core.Features) int { return f.L3L4Filters }
 
 func channels(f *core.Features) int { return max(f.RxChannels, f.TxChannels) }
 
