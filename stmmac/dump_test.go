@@ -45,8 +45,11 @@ func modelHas(r *rig, lay regs.Layout) map[string]uint32 {
 // TestDump compares the registers of a dump with those that the model has.
 func TestDump(t *testing.T) {
 	moved := regs.Layout{DMABase: 0x8100, DMAStride: 0x1000, MTLBase: 0x8000 + 0xd00 - 0x800, MTLStride: 0x1000}
+	var all sim.Config
+	all.EnableAll()
 	for name, c := range map[string]sim.Config{
 		"one queue": {},
+		"all":       all,
 		"eight":     {RxQueues: 8, TxQueues: 8, HashBins: 256},
 		"two, five": {RxQueues: 2, TxQueues: 5, HashBins: 128, AddrWidth: 40},
 		"bare": {AddrWidth: 32, NoRxChecksum: true, NoTxChecksum: true, NoVLANInsert: true, NoDoubleVLAN: true, NoVLANHash: true,

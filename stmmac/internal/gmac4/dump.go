@@ -74,13 +74,17 @@ var counts = []struct {
 	{[]string{"MAC_Q%d_Tx_Flow_Ctrl"}, func(f *core.Features) int { return f.TxQueues }},
 	{[]string{"MAC_TxQ_Prty_Map1"}, func(f *core.Features) int { return one(f.TxQueues > 4) }},
 	{[]string{"MAC_RxQ_Ctrl3"}, func(f *core.Features) int { return one(f.RxQueues > 4) }},
-	{[]string{"MAC_LPI_"}, func(f *core.Features) int { return one(f.EEE) }},
-	{[]string{"MAC_ARP_"}, func(f *core.Features) int { return one(f.ARPOffload) }},
-	{[]string{"MAC_L3_L4_"}, l3l4},
-	{[]string{"MAC_Layer"}, l3l4},
-	{[]string{"MAC_Timestamp_"}, func(f *core.Features) int { return one(f.Timestamps) }},
 	{[]string{"MAC_MDIO_"}, func(f *core.Features) int { return one(f.MDIO) }},
 	{[]string{"MAC_Address%d_"}, func(f *core.Features) int { return 1 + f.PerfectFilters }},
+	{[]string{"MAC_L3_L4_"}, l3l4Filters},
+	{[]string{"MAC_Layer4_"}, l3l4Filters},
+	{[]string{"MAC_Layer3_"}, l3l4Filters},
+	{[]string{"MAC_ARP_"}, func(f *core.Features) int { return one(f.ARPOffload) }},
+	{[]string{"MAC_LPI_"}, func(f *core.Features) int { return one(f.EEE) }},
+	{[]string{"MAC_Ext_Cfg1"}, func(f *core.Features) int { return one(f.SplitHeader && f.Version >= version500) }},
+	{[]string{"MAC_Timestamp_"}, timestamps},
+	{[]string{"MAC_System_Time_"}, timestamps},
+	{[]string{"MAC_Sub_Second_"}, timestamps},
 	{[]string{"MMC_FPE_"}, func(f *core.Features) int { return one(f.MMC && f.FramePreemption) }},
 	{[]string{"MMC_IPC_"}, func(f *core.Features) int { return one(f.MMC && f.RxChecksum) }},
 	{[]string{"MMC_"}, func(f *core.Features) int { return one(f.MMC) }},
@@ -112,7 +116,8 @@ next:
 	return max(r.Count, 1)
 }
 
-func l3l4(f *core.Features) int { return f.L3L4Filters }
+func l3l4Filters(f *core.Features) int { return f.L3L4Filters }
+func timestamps(f *core.Features) int  { return one(f.Timestamps) }
 
 func channels(f *core.Features) int { return max(f.RxChannels, f.TxChannels) }
 
