@@ -99,6 +99,9 @@ func (c Chip) New(w sim.Wire, o Options) (*Card, error) {
 	if o.Queues != 0 {
 		cfg.RxQueues, cfg.TxQueues = o.Queues, o.Queues
 	}
+	if cfg.Generation == sim.GMAC4 {
+		cfg.EnableAll() // the stock driver uses of it what it has
+	}
 	if o.Model != nil {
 		o.Model(&cfg)
 	}
