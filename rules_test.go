@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"hwtest/peer":                   {"hwtest/rig/qtest", "stmmac", "stmmac/bus", "stmmac/sim", "pagepool", "golang.org/x/sys/..."},
 	"hwtest/remote":                 {"hwtest/peer", "stmmac/bus"},
 	"internal/bringup":              {"mmio", "stmmac"},       // and only tests and rigs import it
-	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests import it
+	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests and rigs import it
 	"internal/pcapngtest":           {},                       // and only tests import it
 	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/drive", "hwtest/rig/kernel", "hwtest/rig/note", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack", "hwtest/rig/trace", "hwtest/rig/usercheck"},
 	"hwtest/rig/chips":              {"mmio", "stmmac/sim", "vfio/vfiouser"},
@@ -69,6 +69,12 @@ var allowed = map[string][]string{
 	"hwtest/rig/qemu":               {"golang.org/x/sys/..."},
 	"hwtest/rig/qtest":              {"mmio", "hwtest/rig/qemu", "golang.org/x/sys/..."},
 	"hwtest/rig/usercheck":          {"hwtest/rig/qemu", "vfio/vfiouser", "golang.org/x/sys/..."},
+	"hwtest/rig/guest":              {"hwtest/rig/debian", "hwtest/rig/kernel", "hwtest/rig/guest/channel", "hwtest/rig/guest/initrd", "hwtest/rig/guest/jobs", "golang.org/x/sys/..."},
+	"hwtest/rig/guest/channel":      {},
+	"hwtest/rig/guest/ethtool":      {"golang.org/x/sys/..."},
+	"hwtest/rig/guest/init":         {"hwtest/rig/guest/channel", "hwtest/rig/guest/jobs", "golang.org/x/sys/..."},
+	"hwtest/rig/guest/initrd":       {},
+	"hwtest/rig/guest/jobs":         {"hwtest/rig/guest/ethtool", "internal/netns", "golang.org/x/sys/..."},
 	"hwtest/rig/regcheck":           {"barrier", "mmio", "stmmac"},
 	"examples/echo":                 {"examples/internal/cli", "stmmac", "stmmac/bus", "stmmac/sim", "netstack", "pagepool", "github.com/rs/zerolog"},
 	"examples/internal/cli":         {"stmmac/bus", "vfio"},

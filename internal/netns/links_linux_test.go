@@ -132,10 +132,6 @@ func TestCurrent(t *testing.T) {
 func TestJoin(t *testing.T) {
 	CheckLeaks(t)
 	a, _ := pairs(t)
-	e, err := a.OpenEther("here")
-	if err != nil {
-		t.Fatal(err)
-	}
 	group := net.HardwareAddr{0x33, 0x33, 0xff, 1, 2, 3}
 	listed := func() (there bool) {
 		err := a.Do(func() error {
@@ -148,19 +144,20 @@ func TestJoin(t *testing.T) {
 		}
 		return there
 	}
-	if err := e.Join(group); err != nil || !listed() {
-		t.Errorf("joined: %v", err)
+	m, err := a.Join("here", group)
+	if err != nil || !listed() {
+		t.Fatalf("joined: %v", err)
 	}
-	if err := e.Leave(group); err != nil || listed() {
+	if err := errors.Join(m.Close(), m.Close()); err != nil || listed() {
 		t.Errorf("left: %v", err)
 	}
-	if err := e.Join(make(net.HardwareAddr, 9)); !errors.Is(err, os.ErrInvalid) {
+	if _, err := a.Join("here", make(net.HardwareAddr, 9)); !errors.Is(err, os.ErrInvalid) {
 		t.Errorf("a long address: %v", err)
 	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
+	if _, err := a.Join("here", group[:3]); !errors.Is(err, os.ErrInvalid) && !errors.Is(err, unix.EINVAL) {
+		t.Errorf("a short address: %v", err)
 	}
-	if err := e.Join(group); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("closed: %v", err)
+	if _, err := a.Join("none", group); err == nil {
+		t.Error("an interface that is not there")
 	}
 }

@@ -43,11 +43,14 @@ func (e *Ether) Send([]byte) error { return errOther }
 // Recv waits for a frame.
 func (e *Ether) Recv([]byte) ([]byte, error) { return nil, errOther }
 
-// Join makes the interface receive frames to a multicast address.
-func (e *Ether) Join(net.HardwareAddr) error { return errOther }
-
-// Leave is the end of Join.
-func (e *Ether) Leave(net.HardwareAddr) error { return errOther }
-
 // Close ends Recv.
 func (e *Ether) Close() error { return errOther }
+
+// Membership is that of an interface in a multicast group.
+type Membership struct{}
+
+// Join makes an interface receive frames to a multicast MAC address.
+func (n *NS) Join(string, net.HardwareAddr) (*Membership, error) { return nil, errOther }
+
+// Close leaves the group.
+func (m *Membership) Close() error { return errOther }

@@ -13,9 +13,8 @@ import (
 // Ether is an interface as a program sees it that sends and receives whole
 // Ethernet frames, see packet(7). One goroutine at a time may call Recv.
 type Ether struct {
-	file  *os.File
-	index int // of the interface
-	oob   [64]byte
+	file *os.File
+	oob  [64]byte
 }
 
 const etherAll = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8 // in network order
@@ -23,9 +22,10 @@ const etherAll = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8 // in network orde
 // OpenEther opens the interface name. It sees all frames that arrive from the
 // wire from then on, and none of those that the kernel sends.
 func (n *NS) OpenEther(name string) (*Ether, error) {
-	var fd, index int
+	var fd int
 	err := n.Do(func() (err error) {
-		if index, err = indexOf(name); err != nil {
+		index, err := indexOf(name)
+		if err != nil {
 			return err
 		}
 		// Without a protocol nothing arrives before it is bound to the interface.
@@ -46,7 +46,7 @@ func (n *NS) OpenEther(name string) (*Ether, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netns: open %s for frames: %w", name, err)
 	}
-	return &Ether{file: os.NewFile(uintptr(fd), "packet socket of "+name), index: index}, nil
+	return &Ether{file: os.NewFile(uintptr(fd), "packet socket of "+name)}, nil
 }
 
 // Send sends a frame without its FCS, of 14 bytes or more. The kernel does not pad it.
@@ -88,36 +88,49 @@ func (e *Ether) Recv(buf []byte) (frame []byte, err error) {
 	return frame, nil
 }
 
-// Join makes the interface receive frames to a multicast address until the Ether is
-// closed or the address is left.
-func (e *Ether) Join(group net.HardwareAddr) error {
-	return e.member(unix.PACKET_ADD_MEMBERSHIP, group)
-}
-
-// Leave is the end of Join.
-func (e *Ether) Leave(group net.HardwareAddr) error {
-	return e.member(unix.PACKET_DROP_MEMBERSHIP, group)
-}
-
-func (e *Ether) member(option int, group net.HardwareAddr) error {
-	m := unix.PacketMreq{Ifindex: int32(e.index), Type: unix.PACKET_MR_MULTICAST, Alen: uint16(len(group))}
-	if copy(m.Address[:], group) != len(group) {
-		return fmt.Errorf("netns: an address of %d bytes: %w", len(group), os.ErrInvalid)
-	}
-	rc, err := e.file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	if rc.Control(func(fd uintptr) { failed = unix.SetsockoptPacketMreq(int(fd), unix.SOL_PACKET, option, &m) }) != nil {
-		return fmt.Errorf("netns: %w", os.ErrClosed) // the only error that there is
-	}
-	return failed
-}
-
 // Close ends Recv. It is safe to call twice.
 func (e *Ether) Close() error {
 	if err := e.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Membership is that of an interface in a multicast group.
+type Membership struct{ file *os.File }
+
+// Join makes an interface receive frames to a multicast MAC address until the membership is
+// closed.
+func (n *NS) Join(name string, group net.HardwareAddr) (*Membership, error) {
+	m := unix.PacketMreq{Type: unix.PACKET_MR_MULTICAST, Alen: uint16(len(group))}
+	if copy(m.Address[:], group) != len(group) {
+		return nil, fmt.Errorf("netns: join with an address of %d bytes: %w", len(group), os.ErrInvalid)
+	}
+	var fd int
+	err := n.Do(func() error {
+		index, err := indexOf(name)
+		if err != nil {
+			return err
+		}
+		// Without a protocol it receives nothing.
+		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
+			return err
+		}
+		m.Ifindex = int32(index)
+		if err = unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m); err != nil {
+			err = errors.Join(err, unix.Close(fd))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("netns: join %v with %s: %w", group, name, err)
+	}
+	return &Membership{os.NewFile(uintptr(fd), "membership of "+name)}, nil
+}
+
+// Close leaves the group. It is safe to call twice.
+func (m *Membership) Close() error {
+	if err := m.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}
 	return nil

@@ -1,0 +1,211 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/gostmmac/gostmmac/internal/netns"
+)
+
+// EtherTypes: that of frames of ours is for local experiments (IEEE 802, clause 9.2.4).
+const (
+	experiment = 0x88b5
+	vlanTag    = 0x8100
+)
+
+const (
+	headerLen = 14
+	shortest  = 60 // bytes of a frame on the wire, without its FCS
+)
+
+// Frames sends frames of every length and compares what a [Reflect] at the other end sends
+// back, byte by byte. A frame is sent when the one before is back, so none is lost for want
+// of room.
+type Frames struct {
+	returns[FramesResult]
+	Space     string
+	Interface string
+	To        string // the MAC address of the other end
+	// Min and Max are lengths in bytes without FCS, 14 and more. Frames that are longer than
+	// the MTU and its header get a VLAN tag, which Linux sends beyond that.
+	Min, Max int
+	Step     int `json:",omitempty"` // 0 is 1
+	Seed     uint64
+}
+
+// FramesResult is the result of Frames.
+type FramesResult struct {
+	Frames int
+	Padded int // came back longer, filled with zeros up to 60 bytes
+}
+
+// Name implements Job.
+func (Frames) Name() string { return "frames" }
+
+func (j Frames) run(r run) (any, error) {
+	to, err := net.ParseMAC(j.To)
+	if err != nil || len(to) != 6 {
+		return nil, fmt.Errorf("the MAC address %q: %w", j.To, os.ErrInvalid)
+	}
+	if j.Min < headerLen || j.Max < j.Min || j.Step < 0 {
+		return nil, fmt.Errorf("lengths of %d to %d by %d: %w", j.Min, j.Max, j.Step, os.ErrInvalid)
+	}
+	e, i, err := openEther(r, j.Space, j.Interface)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(r.ctx, func() { _ = e.Close() }) // Recv tells
+	defer stop()
+	var result FramesResult
+	buf := make([]byte, j.Max+shortest+64)
+	err = func() error {
+		for n := j.Min; n <= j.Max; n += max(j.Step, 1) {
+			f := testFrame(to, i.HardwareAddr, n, n > i.MTU+headerLen, j.Seed)
+			if err := e.Send(f); err != nil {
+				return fmt.Errorf("send %d bytes: %w", n, err)
+			}
+			padded, err := j.back(e, buf, f)
+			if err != nil {
+				return fmt.Errorf("the frame of %d bytes: %w", n, err)
+			}
+			result.Frames++
+			if padded {
+				result.Padded++
+			}
+		}
+		return nil
+	}()
+	err = errors.Join(err, e.Close())
+	if err != nil && r.ctx.Err() != nil {
+		err = errors.Join(r.ctx.Err(), err)
+	}
+	return result, err
+}
+
+// back waits for the frame that was sent and compares it.
+func (j Frames) back(e *netns.Ether, buf, sent []byte) (padded bool, err error) {
+	for {
+		got, err := e.Recv(buf)
+		if err != nil {
+			return false, err
+		}
+		if !ours(got) {
+			continue // what else the stack says
+		}
+		want := mirrored(sent)
+		n := len(want)
+		if len(got) > n && len(got) == shortest && !bytes.ContainsFunc(got[n:], func(r rune) bool { return r != 0 }) {
+			got, padded = got[:n], true
+		}
+		if len(got) != n {
+			return false, fmt.Errorf("%d bytes came back", len(got))
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				return false, fmt.Errorf("byte %d came back as %#02x instead of %#02x", i, got[i], want[i])
+			}
+		}
+		return padded, nil
+	}
+}
+
+// openEther opens an interface for whole frames.
+func openEther(r run, space, name string) (*netns.Ether, *net.Interface, error) {
+	n, err := r.w.space(space)
+	if err != nil {
+		return nil, nil, err
+	}
+	var i *net.Interface
+	err = n.Do(func() (err error) {
+		i, err = net.InterfaceByName(name)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := n.OpenEther(name)
+	return e, i, err
+}
+
+// testFrame is a frame of n bytes whose payload its length and the seed determine.
+func testFrame(to, from net.HardwareAddr, n int, tagged bool, seed uint64) []byte {
+	f := make([]byte, n)
+	copy(f, to)
+	copy(f[6:], from)
+	at := 12
+	if tagged {
+		const id = 5
+		binary.BigEndian.PutUint16(f[at:], vlanTag)
+		binary.BigEndian.PutUint16(f[at+2:], id)
+		at += 4
+	}
+	binary.BigEndian.PutUint16(f[at:], experiment)
+	_, _ = newPattern(seed, uint64(n)).Read(f[at+2:]) // never fails
+	return f
+}
+
+// ours says whether a frame is one of a test, with a VLAN tag or without.
+func ours(f []byte) bool {
+	at := 12
+	if len(f) >= at+2 && binary.BigEndian.Uint16(f[at:]) == vlanTag {
+		at += 4
+	}
+	return len(f) >= at+2 && binary.BigEndian.Uint16(f[at:]) == experiment
+}
+
+// mirrored is a frame with its addresses exchanged.
+func mirrored(f []byte) []byte {
+	m := bytes.Clone(f)
+	copy(m, f[6:12])
+	copy(m[6:], f[:6])
+	return m
+}
+
+// Reflect sends the frames of tests back to where they come from, until it is cancelled,
+// which is how it ends, or has sent Count of them.
+type Reflect struct {
+	returns[ReflectResult]
+	Space     string
+	Interface string
+	Count     int // 0 is without end
+}
+
+// ReflectResult is the result of Reflect.
+type ReflectResult struct{ Frames int }
+
+// Name implements Job.
+func (Reflect) Name() string { return "reflect" }
+
+// Ready is the line that Reflect logs when no frame is missed any more.
+const Ready = "ready"
+
+func (j Reflect) run(r run) (any, error) {
+	e, _, err := openEther(r, j.Space, j.Interface)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(r.ctx, func() { _ = e.Close() }) // Recv tells
+	defer stop()
+	r.log(Ready)
+	var result ReflectResult
+	buf := make([]byte, 1<<16)
+	for j.Count == 0 || result.Frames < j.Count {
+		f, err := e.Recv(buf)
+		if err == nil && ours(f) {
+			err = e.Send(mirrored(f))
+			result.Frames++
+		}
+		if err != nil {
+			if r.ctx.Err() != nil {
+				err = r.ctx.Err()
+			}
+			return nil, errors.Join(err, e.Close())
+		}
+	}
+	return result, e.Close()
+}
