@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 )
 
 var errOther = fmt.Errorf("netns: network namespaces are of Linux: %w", errors.ErrUnsupported)
@@ -42,6 +43,9 @@ func (e *Ether) Send([]byte) error { return errOther }
 
 // Recv waits for a frame.
 func (e *Ether) Recv([]byte) ([]byte, error) { return nil, errOther }
+
+// SetReadDeadline makes Recv end at a time.
+func (e *Ether) SetReadDeadline(time.Time) error { return errOther }
 
 // Close ends Recv.
 func (e *Ether) Close() error { return errOther }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -87,6 +88,10 @@ func (e *Ether) Recv(buf []byte) (frame []byte, err error) {
 	}
 	return frame, nil
 }
+
+// SetReadDeadline makes Recv end at a time with an error that is os.ErrDeadlineExceeded; the
+// zero time is none.
+func (e *Ether) SetReadDeadline(t time.Time) error { return e.file.SetReadDeadline(t) }
 
 // Close ends Recv. It is safe to call twice.
 func (e *Ether) Close() error {

@@ -22,6 +22,9 @@ func pair(t *testing.T, handle Handler, log func(job, line string)) (*Client, ne
 	served := make(chan error, 1)
 	go func() { served <- Serve(context.Background(), there, handle) }()
 	c := NewClient(here, log)
+	if err := c.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if err := errors.Join(here.Close(), <-served); err != nil {
 			t.Error(err)
@@ -124,6 +127,11 @@ func TestCancel(t *testing.T) {
 func TestEnd(t *testing.T) {
 	here, there := net.Pipe()
 	c := NewClient(here, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Ready(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("ready before the guest is: %v", err)
+	}
 	dead := errors.New("kernel panic")
 	go func() {
 		_, _ = there.Read(make([]byte, 1))
@@ -138,6 +146,9 @@ func TestEnd(t *testing.T) {
 	if err := c.Do(t.Context(), "job", nil, nil); !errors.Is(err, dead) {
 		t.Errorf("later: %v", err)
 	}
+	if err := c.Ready(t.Context()); !errors.Is(err, dead) {
+		t.Errorf("ready after the end: %v", err)
+	}
 	if err := here.Close(); err != nil {
 		t.Error(err)
 	}
@@ -148,6 +159,7 @@ func TestServeEnds(t *testing.T) {
 	here, there := net.Pipe()
 	started, ended := make(chan struct{}), false
 	served := make(chan error)
+	go func() { _, _ = io.Copy(io.Discard, here) }() // what the guest says
 	go func() {
 		served <- Serve(context.Background(), there, func(ctx context.Context, _ string, _ json.RawMessage, _ func(string)) (any, error) {
 			close(started)
@@ -167,10 +179,14 @@ func TestServeEnds(t *testing.T) {
 		t.Errorf("%v, ended %v", err, ended)
 	}
 	here, there = net.Pipe()
+	go func() { _, _ = io.Copy(io.Discard, here) }()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	go func() { served <- Serve(ctx, there, add) }()
-	if err := errors.Join(here.Close(), <-served); !errors.Is(err, context.Canceled) {
+	if _, err := io.WriteString(here, "{\"id\":1,\"job\":\"add\"}\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(<-served, here.Close()); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
@@ -231,7 +247,7 @@ func FuzzServe(f *testing.F) {
 		}
 		for line := range bytes.Lines(out.Bytes()) {
 			var m message
-			if len(line) > 1 && (json.Unmarshal(line, &m) != nil || m.ID == 0) {
+			if len(line) > 1 && (json.Unmarshal(line, &m) != nil || m.ID == 0 && !m.Hello) {
 				t.Errorf("%q", line)
 			}
 		}

@@ -43,6 +43,8 @@ type Client struct {
 	waiting map[uint64]*call
 	err     error // why it ended
 	ended   chan struct{}
+
+	ready chan struct{}
 }
 
 // call is a job that runs.
@@ -53,18 +55,35 @@ type call struct {
 
 // NewClient makes a client on a stream, which it reads until the stream ends. log may be nil.
 func NewClient(rw io.ReadWriter, log func(job, line string)) *Client {
-	c := &Client{s: newStream(rw), log: log, waiting: map[uint64]*call{}, ended: make(chan struct{})}
+	c := &Client{s: newStream(rw), log: log, waiting: map[uint64]*call{}, ended: make(chan struct{}), ready: make(chan struct{})}
 	go c.read()
 	return c
 }
 
+// Ready waits until the guest has said that it is there. Jobs that are asked for earlier
+// may be lost.
+func (c *Client) Ready(ctx context.Context) error {
+	select {
+	case <-c.ready:
+		return nil
+	case <-c.ended:
+		return c.failed()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // read hands out what comes.
 func (c *Client) read() {
-	for {
+	for first := true; ; {
 		m, err := c.s.read()
 		if err != nil {
 			c.End(err)
 			return
+		}
+		if m.Hello && first {
+			close(c.ready)
+			first = false
 		}
 		c.mu.Lock()
 		w := c.waiting[m.ID]

@@ -3,8 +3,10 @@
 //
 // The rig asks for a job by name, with arguments, and may ask for others before that one
 // has ended. The guest sends lines for the log while a job runs, and at its end the
-// result or an error. The rig can cancel a job.
+// result or an error. The rig can cancel a job. The guest speaks first, because what is said
+// to a machine that has not started is lost.
 //
+//	guest → rig  {"hello":true}
 //	rig → guest  {"id":1,"job":"ping","args":{"To":"10.0.0.2"}}
 //	guest → rig  {"id":1,"log":"…"}
 //	rig → guest  {"id":1,"cancel":true}

@@ -13,7 +13,8 @@ import (
 
 // message is a line, in either direction.
 type message struct {
-	ID     uint64          `json:"id"`
+	Hello  bool            `json:"hello,omitempty"`
+	ID     uint64          `json:"id,omitempty"`
 	Job    string          `json:"job,omitempty"`
 	Args   json.RawMessage `json:"args,omitempty"`
 	Cancel bool            `json:"cancel,omitempty"`
@@ -76,7 +77,7 @@ func (s *stream) read() (message, error) {
 	for s.lines.Scan() {
 		b := bytes.TrimSpace(s.lines.Bytes())
 		var m message
-		if len(b) > 0 && b[0] == '{' && json.Unmarshal(b, &m) == nil && m.ID != 0 {
+		if len(b) > 0 && b[0] == '{' && json.Unmarshal(b, &m) == nil && (m.ID != 0 || m.Hello) {
 			return m, nil
 		}
 	}

@@ -36,6 +36,9 @@ func Serve(ctx context.Context, rw io.ReadWriter, handle Handler) error {
 		failed = errors.Join(failed, err)
 		delete(running, m.ID)
 	}
+	if err := s.write(message{Hello: true}); err != nil {
+		return err
+	}
 	for {
 		m, err := s.read()
 		mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/gostmmac/gostmmac/internal/netns"
 )
@@ -36,6 +37,8 @@ type Frames struct {
 	Min, Max int
 	Step     int `json:",omitempty"` // 0 is 1
 	Seed     uint64
+	// Patience is how long a frame may take to come back, in milliseconds; 0 is 30 seconds.
+	Patience int `json:",omitempty"`
 }
 
 // FramesResult is the result of Frames.
@@ -61,6 +64,10 @@ func (j Frames) run(r run) (any, error) {
 	}
 	stop := context.AfterFunc(r.ctx, func() { _ = e.Close() }) // Recv tells
 	defer stop()
+	patience := time.Duration(j.Patience) * time.Millisecond
+	if patience <= 0 {
+		patience = 30 * time.Second
+	}
 	var result FramesResult
 	buf := make([]byte, j.Max+shortest+64)
 	err = func() error {
@@ -69,9 +76,13 @@ func (j Frames) run(r run) (any, error) {
 			if err := e.Send(f); err != nil {
 				return fmt.Errorf("send %d bytes: %w", n, err)
 			}
+			err := e.SetReadDeadline(time.Now().Add(patience))
+			if err != nil {
+				return err
+			}
 			padded, err := j.back(e, buf, f)
 			if err != nil {
-				return fmt.Errorf("the frame of %d bytes: %w", n, err)
+				return fmt.Errorf("the frame of %d bytes, behind %d others: %w", n, result.Frames, err)
 			}
 			result.Frames++
 			if padded {

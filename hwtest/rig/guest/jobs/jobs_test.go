@@ -367,6 +367,15 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestFramesLost: one that does not come back is named.
+func TestFramesLost(t *testing.T) {
+	g := cable(t, 1500)
+	_, err := do(testContext(t), g, Frames{Space: "a", Interface: "ea", To: "02:00:00:00:00:0b", Min: 70, Max: 80, Patience: 1})
+	if err == nil || !strings.Contains(err.Error(), "the frame of 70 bytes, behind 0 others") || !strings.Contains(err.Error(), "timeout") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestFramesCompare: each way in which an echo can be wrong is told.
 func TestFramesCompare(t *testing.T) {
 	netns.ForTest(t)

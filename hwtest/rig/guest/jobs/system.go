@@ -40,7 +40,7 @@ func (System) run(run) (any, error) {
 	return i, nil
 }
 
-// PowerOff ends the guest. Its answer comes before that.
+// PowerOff ends the guest, so an answer only comes when it could not.
 type PowerOff struct{ returns[None] }
 
 // Name implements Job.
