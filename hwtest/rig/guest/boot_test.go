@@ -165,18 +165,55 @@ func TestPanic(t *testing.T) {
 	}
 }
 
+// write writes a file of sysfs.
+func write(t *testing.T, g *Guest, path, text string) {
+	t.Helper()
+	must(t, g, jobs.WriteFile{Path: path, Text: text})
+}
+
+// TestVFIOPCI gives a PCI device behind an IOMMU to vfio-pci, as built with character devices
+// and iommufd.
+func TestVFIOPCI(t *testing.T) {
+	tree, k := parts(t, "amd64")
+	load := modules(t, k, []string{kernel.VFIO}, "vfio-pci", "vfio_iommu_type1")
+	g := boot(t, Config{Tree: tree, Kernel: k, Modules: load, IOMMU: true, Devices: []string{"pci-testdev,addr=5"}})
+	if err := g.Load(guard(t), load, map[string]string{"vfio": "enable_unsafe_noiommu_mode=1"}); err != nil {
+		t.Fatal(err)
+	}
+	const device = "/sys/bus/pci/devices/0000:00:05.0/"
+	write(t, g, device+"driver_override", "vfio-pci")
+	write(t, g, "/sys/bus/pci/drivers_probe", "0000:00:05.0")
+	if l := must(t, g, jobs.ReadLink{Path: device + "driver"}); filepath.Base(l) != "vfio-pci" {
+		t.Errorf("driver %s", l)
+	}
+	group := filepath.Base(must(t, g, jobs.ReadLink{Path: device + "iommu_group"}))
+	if l := must(t, g, jobs.List{Path: "/dev/vfio"}); !slices.Contains(l, group) || !slices.Contains(l, "vfio") || !slices.Contains(l, "devices") {
+		t.Errorf("group %s, /dev/vfio has %q", group, l)
+	}
+	if l := must(t, g, jobs.List{Path: "/dev/vfio/devices"}); !slices.Equal(l, []string{"vfio0"}) {
+		t.Errorf("character devices %q", l)
+	}
+	if l := must(t, g, jobs.List{Path: "/dev"}); !slices.Contains(l, "iommu") {
+		t.Errorf("no iommufd in %q", l)
+	}
+	if err := g.Off(guard(t)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNPCM845 boots the stock kernel for arm64 on the board with two GMACs that a cable joins.
 // The stock driver finds both and gets a link; the jobs of package jobs run between them.
 func TestNPCM845(t *testing.T) {
 	tree, k := parts(t, "arm64")
-	load := modules(t, k, nil, "dwmac-generic", "8021q")
+	load := modules(t, k, []string{kernel.VFIO}, "dwmac-generic", "8021q", "vfio-platform")
 	ready := make(chan struct{}, 1)
 	g := boot(t, Config{Tree: tree, Kernel: k, Modules: load, Args: BackToBack(), Log: func(_, line string) {
 		if line == jobs.Ready {
 			ready <- struct{}{}
 		}
 	}})
-	if err := g.Load(guard(t), load, nil); err != nil {
+	// Neither has the model a reset that vfio-platform knows, nor the board an IOMMU.
+	if err := g.Load(guard(t), load, map[string]string{"vfio": "enable_unsafe_noiommu_mode=1", "vfio_platform": "reset_required=0"}); err != nil {
 		t.Fatal(err)
 	}
 	// Names of interfaces are in the order of probes, the drivers of sysfs by address.
@@ -250,6 +287,26 @@ func TestNPCM845(t *testing.T) {
 	if s := must(t, g, jobs.Statistics{Interface: a}); s["rx_pkt_n"] == 0 {
 		t.Errorf("statistics %v", s)
 	}
+
+	// The second goes from the driver to vfio-platform and back.
+	const device, driver = "f0804000.ethernet", "/sys/bus/platform/drivers/"
+	write(t, g, driver+"stmmaceth/unbind", device)
+	write(t, g, "/sys/bus/platform/devices/"+device+"/driver_override", "vfio-platform")
+	write(t, g, driver+"vfio-platform/bind", device)
+	if l := must(t, g, jobs.List{Path: "/dev/vfio"}); !slices.Equal(l, []string{"noiommu-0", "vfio"}) {
+		t.Errorf("/dev/vfio has %q", l)
+	}
+	write(t, g, driver+"vfio-platform/unbind", device)
+	write(t, g, "/sys/bus/platform/devices/"+device+"/driver_override", "\n")
+	write(t, g, "/sys/bus/platform/drivers_probe", device)
+	back := ""
+	for _, i := range must(t, g, jobs.Interfaces{}) {
+		if i.HardwareAddr == "02:00:00:00:00:02" {
+			back = i.Name
+		}
+	}
+	must(t, g, jobs.Configure{Interface: back, Up: true})
+	must(t, g, jobs.WaitInterface{Interface: back, Running: true})
 	if w := g.Warnings(); len(w) > 0 {
 		t.Errorf("the kernel warned: %q", w)
 	}

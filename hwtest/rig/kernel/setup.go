@@ -314,7 +314,7 @@ func (b *build) stock(ctx context.Context, r recipe, modules, fresh string) erro
 			have[n] = true
 			p, ok := packed[n]
 			if !ok {
-				return fmt.Errorf("Debian has no module %s: %w", n, os.ErrNotExist)
+				return fmt.Errorf("there is no module %s among Debian's own: %w", n, os.ErrNotExist)
 			}
 			rel, err := filepath.Rel(b.root, p)
 			if err != nil {
