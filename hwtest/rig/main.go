@@ -72,12 +72,13 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	case "run":
 		cache := cacheFlag(f)
+		match := f.String("match", "", "run only the boots whose names have this text, of rigs that boot guests")
 		run = func() error {
 			dir, err := cache()
 			if err != nil {
 				return err
 			}
-			return runRigs(ctx, f.Args(), dir, stdout)
+			return runRigs(ctx, f.Args(), dir, *match, stdout)
 		}
 	default:
 		fmt.Fprintln(stderr, usage)
@@ -121,7 +122,7 @@ func cacheFlag(f *flag.FlagSet) func() (string, error) {
 }
 
 // runRigs runs rigs by name.
-func runRigs(ctx context.Context, names []string, dir string, out io.Writer) error {
+func runRigs(ctx context.Context, names []string, dir, match string, out io.Writer) error {
 	if len(names) == 0 {
 		return wrongUsage("run needs the name of a rig")
 	}
@@ -153,7 +154,7 @@ func runRigs(ctx context.Context, names []string, dir string, out io.Writer) err
 		if err != nil {
 			return err
 		}
-		r.run(ctx, env{tree: tree, cache: dir, logs: logs}, rep)
+		r.run(ctx, env{tree: tree, cache: dir, logs: logs, match: match}, rep)
 		errs = append(errs, rep.end())
 	}
 	return errors.Join(errs...)

@@ -12,6 +12,7 @@ type env struct {
 	tree  *debian.Tree
 	cache string // the cache folder
 	logs  string // the folder for logs, which is there
+	match string // a part of the names of the boots that are run
 }
 
 // rig is a judge with what it judges.
@@ -31,6 +32,8 @@ func rigs() []rig {
 			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUArm}, qtestRig},
 		{"vfiouser", "QEMU's vfio-user-pci on q35 as the client of vfio/vfiouser, what a guest would do reached over qtest",
 			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUX86}, vfioUserRig},
+		{"linux-on-model", "the stock Linux drivers on the models: dwmac-motorcomm, dwmac-intel, and a glue for bare MACs",
+			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUX86}, linuxModelRig},
 	}
 }
 

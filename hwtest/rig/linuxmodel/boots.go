@@ -1,0 +1,61 @@
+package linuxmodel
+
+import (
+	"maps"
+
+	"github.com/gostmmac/gostmmac/hwtest/rig/chips"
+)
+
+// Boots returns all, in the order in which they are run.
+func Boots() []*Boot {
+	return []*Boot{
+		{Name: "YT6801, dwmac-motorcomm", chip: "yt6801", driver: "dwmac-motorcomm", bound: "st_gmac",
+			cannot: cannot(oneQueue(), oneAddress()), atLeast: 21},
+		{Name: "EHL, dwmac-intel", chip: "ehl", driver: "dwmac-intel", bound: "st_gmac", iommu: true, step: 13,
+			cannot: cannot(oneAddress()), atLeast: 1},
+		{Name: "GMAC4, one queue", chip: "gmac4", driver: "dwmac-modelpci", bound: "st_gmac", step: 13,
+			params: "gen=2 filter_entries=32 bins=256 sph=1", cannot: cannot(oneQueue()), atLeast: 24},
+		{Name: "GMAC4, four queues, a vector each", chip: "gmac4", driver: "dwmac-modelpci", bound: "st_gmac", step: 13,
+			opts: chips.Options{Queues: 4}, params: "gen=2 rxq=4 txq=4 multi_irq=1 filter_entries=32 bins=256 sph=1",
+			cannot: cannot(), atLeast: 24},
+		{Name: "GMAC 3.x, normal descriptors", chip: "gmac", driver: "dwmac-modelpci", bound: "st_gmac", step: 13,
+			params: "gen=1 filter_entries=32 rx_fifo=16384 tx_fifo=16384", cannot: cannot(oneQueue(), before4()), atLeast: 1},
+	}
+}
+
+// Why the driver leaves self-tests out (stmmac_selftests.c).
+
+// cannot are those of every chip here, and others.
+func cannot(more ...map[string]string) map[string]string {
+	all := map[string]string{
+		"RSS":                    "no rssen, which the feature registers of XGMAC alone have",
+		"Flexible RX Parser":     "no frpsel",
+		"TBS (ETF Scheduler)":    "no tbssel",
+		"SVLAN Filtering (perf)": "the driver has no NETIF_F_HW_VLAN_STAG_FILTER",
+		"SVLAN TX Insertion":     "the driver has no NETIF_F_HW_VLAN_STAG_TX",
+	}
+	for _, m := range more {
+		maps.Copy(all, m)
+	}
+	return all
+}
+
+func oneQueue() map[string]string {
+	return map[string]string{"Multichannel Jumbo": "tx_queues_to_use is 1"}
+}
+
+func oneAddress() map[string]string {
+	const why = "netdev_uc_count() + 2 > unicast_filter_entries, of which the glue driver has 1"
+	return map[string]string{"Perfect Filter UC": why, "MC Filter": why, "UC Filter": why}
+}
+
+// before4 are those of features that a GMAC 3.x does not have.
+func before4() map[string]string {
+	m := map[string]string{}
+	for _, name := range []string{"EEE", "VLAN Filtering", "VLAN Filtering (perf)", "SVLAN Filtering", "SA Insertion (desc)", "SA Replacement (desc)",
+		"SA Insertion (reg)", "SA Replacement (reg)", "VLAN TX Insertion", "L3 DA Filtering", "L3 SA Filtering", "L4 DA TCP Filtering",
+		"L4 SA TCP Filtering", "L4 DA UDP Filtering", "L4 SA UDP Filtering", "ARP Offload", "Split Header"} {
+		m[name] = "the feature register of a GMAC 3.x has no such feature"
+	}
+	return m
+}
