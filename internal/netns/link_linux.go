@@ -64,6 +64,41 @@ func deleteLink(name string) error {
 	return newRequest(unix.RTM_DELLINK, 0, ifInfo(index, 0, 0)).do()
 }
 
+func operational(name string) (bool, error) {
+	index, err := indexOf(name)
+	if err != nil {
+		return false, err
+	}
+	// Taking the lock under which the kernel changes interfaces, with a change of nothing,
+	// waits for one that has shown the state and not yet opened the queues.
+	if err := newRequest(unix.RTM_NEWLINK, 0, ifInfo(index, 0, 0)).do(); err != nil {
+		return false, err
+	}
+	state := newRequest(unix.RTM_GETLINK, 0, ifInfo(index, 0, 0))
+	answer, err := state.ask()
+	if err != nil {
+		return false, err
+	}
+	const up = 6 // IF_OPER_UP of linux/if.h
+	v, ok := attribute(answer, unix.SizeofNlMsghdr+unix.SizeofIfInfomsg, unix.IFLA_OPERSTATE)
+	return ok && len(v) == 1 && v[0] == up, nil
+}
+
+// attribute finds an attribute of a message whose attributes begin at a place.
+func attribute(message []byte, at int, typ uint16) ([]byte, bool) {
+	for at+unix.SizeofRtAttr <= len(message) {
+		n := int(native.Uint16(message[at:]))
+		if n < unix.SizeofRtAttr || at+n > len(message) {
+			return nil, false
+		}
+		if native.Uint16(message[at+2:]) == typ {
+			return message[at+unix.SizeofRtAttr : at+n], true
+		}
+		at += (n + unix.NLA_ALIGNTO - 1) &^ (unix.NLA_ALIGNTO - 1)
+	}
+	return nil, false
+}
+
 func moveLink(name string, to *NS) error {
 	index, err := indexOf(name)
 	if err != nil {

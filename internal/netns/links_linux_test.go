@@ -49,8 +49,23 @@ func TestPairMoved(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+	if up, err := a.Operational("here"); !up || err != nil {
+		t.Errorf("operational: %v, %v", up, err)
+	}
+	if up, err := b.Operational("lo"); up || err != nil {
+		t.Errorf("the state of lo is not known: %v, %v", up, err)
+	}
+	if err := b.Down("there"); err != nil {
+		t.Fatal(err)
+	}
+	for up := true; up; {
+		if up, err = a.Operational("here"); err != nil { // the kernel tells of it in a while
+			t.Fatal(err)
+		}
+	}
+	_, none := a.Operational("there")
 	for what, err := range map[string]error{
-		"a pair that is there": a.Pair("here", "x"), "moving none": a.Move("there", b), "an address of none": a.SetHardwareAddr("there", mac),
+		"the state of none": none, "a pair that is there": a.Pair("here", "x"), "moving none": a.Move("there", b), "an address of none": a.SetHardwareAddr("there", mac),
 		"a short address": a.SetHardwareAddr("here", mac[:3]),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), "netns: ") {
@@ -159,5 +174,25 @@ func TestJoin(t *testing.T) {
 	}
 	if _, err := a.Join("none", group); err == nil {
 		t.Error("an interface that is not there")
+	}
+}
+
+func TestAttribute(t *testing.T) {
+	m := newRequest(0, 0, nil)
+	m.attr(3, []byte("abc"))
+	m.attr(4, nil)
+	m.attr(5, []byte{1})
+	for typ, want := range map[uint16]string{3: "abc", 4: "", 5: "\x01"} {
+		if v, ok := attribute(m.b, unix.SizeofNlMsghdr, typ); !ok || string(v) != want {
+			t.Errorf("%d: %q, %v", typ, v, ok)
+		}
+	}
+	for n := range len(m.b) {
+		if v, ok := attribute(m.b[:n], unix.SizeofNlMsghdr, 6); ok {
+			t.Errorf("%d bytes have %q", n, v)
+		}
+	}
+	if v, ok := attribute(make([]byte, 100), 0, 0); ok {
+		t.Errorf("zeros have %q", v)
 	}
 }

@@ -42,22 +42,35 @@ func (m *request) nest(typ uint16, add func()) {
 }
 
 // do sends the request from this thread and returns what the kernel says to it.
-func (m *request) do() (err error) {
+func (m *request) do() error {
+	answer, err := m.ask()
+	if err != nil {
+		return err
+	}
+	if kind := native.Uint16(answer[4:]); kind != unix.NLMSG_ERROR {
+		return fmt.Errorf("rtnetlink: an answer of type %d that is no acknowledgement", kind)
+	}
+	return nil
+}
+
+// ask sends the request from this thread and returns the first message of the answer. An
+// error number in it is the error.
+func (m *request) ask() (answer []byte, err error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
-		return fmt.Errorf("rtnetlink: %w", err)
+		return nil, fmt.Errorf("rtnetlink: %w", err)
 	}
 	defer func() { err = errors.Join(err, unix.Close(fd)) }()
 	// The kernel answers while it takes the request, so this never runs out.
 	limit := unix.NsecToTimeval(int64(time.Minute))
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
-		return fmt.Errorf("rtnetlink: %w", err)
+		return nil, fmt.Errorf("rtnetlink: %w", err)
 	}
 	native.PutUint32(m.b, uint32(len(m.b)))
 	if err := unix.Sendto(fd, m.b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return fmt.Errorf("rtnetlink: %w", err)
+		return nil, fmt.Errorf("rtnetlink: %w", err)
 	}
-	answer := make([]byte, 4096)
+	answer = make([]byte, 32<<10)
 	var n int
 	for {
 		n, _, err = unix.Recvfrom(fd, answer, 0)
@@ -66,14 +79,16 @@ func (m *request) do() (err error) {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("rtnetlink: %w", err)
+		return nil, fmt.Errorf("rtnetlink: %w", err)
 	}
 	const header = unix.SizeofNlMsghdr
-	if n < header+4 || native.Uint16(answer[4:]) != unix.NLMSG_ERROR {
-		return fmt.Errorf("rtnetlink: an answer of %d bytes that is no acknowledgement", n)
+	if n < header+4 {
+		return nil, fmt.Errorf("rtnetlink: an answer of %d bytes", n)
 	}
-	if code := -int32(native.Uint32(answer[header:])); code != 0 {
-		return unix.Errno(code)
+	if native.Uint16(answer[4:]) == unix.NLMSG_ERROR {
+		if code := -int32(native.Uint32(answer[header:])); code != 0 {
+			return nil, unix.Errno(code)
+		}
 	}
-	return nil
+	return answer[:n], nil
 }

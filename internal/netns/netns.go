@@ -56,6 +56,17 @@ func (n *NS) Delete(name string) error {
 	return n.Do(func() error { return linkError("delete", name, deleteLink(name)) })
 }
 
+// Operational says whether an interface is up, has a link, and sends what it is given (the
+// state up of RFC 2863). The flag for that which [net.Interface] has is set too early:
+// frames are dropped for a moment after it.
+func (n *NS) Operational(name string) (up bool, err error) {
+	err = n.Do(func() error {
+		up, err = operational(name)
+		return linkError("look at", name, err)
+	})
+	return up, err
+}
+
 // Move gives an interface to another namespace, in which it is down and keeps its name.
 func (n *NS) Move(name string, to *NS) error {
 	return n.Do(func() error { return linkError("move", name, moveLink(name, to)) })

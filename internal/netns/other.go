@@ -23,6 +23,7 @@ func (n *NS) Do(func() error) error { return errOther }
 
 func setUp(string, int) error                        { return errOther }
 func setDown(string) error                           { return errOther }
+func operational(string) (bool, error)               { return false, errOther }
 func moveLink(string, *NS) error                     { return errOther }
 func addPair(string, string) error                   { return errOther }
 func addVLAN(string, string, uint16, bool) error     { return errOther }

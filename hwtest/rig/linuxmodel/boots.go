@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/chips"
+	"github.com/gostmmac/gostmmac/stmmac/sim"
 )
 
 // Boots returns all, in the order in which they are run.
@@ -16,9 +17,11 @@ func Boots() []*Boot {
 		{Name: "GMAC4, one queue", chip: "gmac4", driver: "dwmac-modelpci", bound: "st_gmac", step: 13,
 			params: "gen=2 filter_entries=32 bins=256 sph=1", cannot: cannot(oneQueue()), atLeast: 24},
 		{Name: "GMAC4, four queues, a vector each", chip: "gmac4", driver: "dwmac-modelpci", bound: "st_gmac", step: 13,
-			opts: chips.Options{Queues: 4}, params: "gen=2 rxq=4 txq=4 multi_irq=1 filter_entries=32 bins=256 sph=1",
+			opts: chips.Options{Queues: 4, Model: func(c *sim.Config) { c.RxFIFO, c.TxFIFO = 65536, 65536 }},
+			params: "gen=2 rxq=4 txq=4 multi_irq=1 filter_entries=32 bins=256 sph=1 rx_fifo=65536 tx_fifo=65536",
 			cannot: cannot(), atLeast: 24},
 		{Name: "GMAC 3.x, normal descriptors", chip: "gmac", driver: "dwmac-modelpci", bound: "st_gmac", step: 13,
+			mtu: 3000, // max_mtu of normal descriptors is what fits a page
 			params: "gen=1 filter_entries=32 rx_fifo=16384 tx_fifo=16384", cannot: cannot(oneQueue(), before4()), atLeast: 1},
 	}
 }

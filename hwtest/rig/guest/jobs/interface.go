@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -20,7 +21,7 @@ type Interface struct {
 	HardwareAddr string
 	MTU          int
 	Up           bool
-	Running      bool // up, and with a link
+	Running      bool // its flag says that it is up with a link; WaitInterface looks better
 	Addresses    []string
 }
 
@@ -130,22 +131,14 @@ func (j WaitInterface) run(r run) (any, error) {
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
 	for {
-		var i *net.Interface
-		err := n.Do(func() (err error) {
-			i, err = net.InterfaceByName(j.Interface)
-			return err
-		})
-		running := err == nil && i.Flags&net.FlagRunning != 0
+		running, err := n.Operational(j.Interface)
 		if running == j.Running && (err == nil || !j.Running) {
 			return None{}, nil
 		}
 		select {
 		case <-tick.C:
 		case <-r.ctx.Done():
-			if err == nil {
-				err = fmt.Errorf("%s has the flags %v", j.Interface, i.Flags)
-			}
-			return nil, fmt.Errorf("%w: %w", r.ctx.Err(), err)
+			return nil, errors.Join(r.ctx.Err(), err)
 		}
 	}
 }
