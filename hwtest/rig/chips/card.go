@@ -51,7 +51,7 @@ type block interface {
 }
 
 // Chips returns all that there are.
-func Chips() []Chip { return []Chip{yt6801(), ehl(), bareGMAC(), bareGMAC4()} }
+func Chips() []Chip { return []Chip{yt6801(), ehl(), ehlPSE(), bareGMAC(), bareGMAC4()} }
 
 // Find returns a chip by name; the error is os.ErrNotExist.
 func Find(name string) (Chip, error) {

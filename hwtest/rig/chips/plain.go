@@ -29,6 +29,16 @@ func ehl() Chip {
 	}
 }
 
+// ehlPSE is the Ethernet of Elkhart Lake's service engine: the same MAC with bus addresses of
+// 32 bits.
+func ehlPSE() Chip {
+	c := ehl()
+	c.Name, c.What = "ehl-pse", "Intel Elkhart Lake PSE 0 RGMII 1G, 8086:4ba0, a GMAC5 with 8 queues"
+	c.pci.Name, c.pci.Device = "EHL PSE", 0x4ba0
+	c.sim.AddrWidth = 32
+	return c
+}
+
 // modelVendor is the vendor of the functions that the module dwmac-modelpci takes.
 const modelVendor = 0x1f0a
 

@@ -12,7 +12,8 @@ func Boots() []*Boot {
 	return []*Boot{
 		{Name: "YT6801, dwmac-motorcomm", chip: "yt6801", driver: "dwmac-motorcomm", bound: "st_gmac",
 			cannot: cannot(oneQueue(), oneAddress()), atLeast: 21},
-		{Name: "EHL, dwmac-intel", chip: "ehl", driver: "dwmac-intel", bound: "st_gmac", iommu: true, step: 13,
+		// Two of one kind would be one MDIO bus for the driver.
+		{Name: "EHL, dwmac-intel", chip: "ehl", other: "ehl-pse", driver: "dwmac-intel", bound: "st_gmac", iommu: true, step: 13,
 			cannot: cannot(oneAddress()), atLeast: 1},
 		{Name: "GMAC4, one queue", chip: "gmac4", driver: "dwmac-modelpci", bound: "st_gmac", step: 13,
 			params: "gen=2 filter_entries=32 bins=256 sph=1", cannot: cannot(oneQueue()), atLeast: 24},

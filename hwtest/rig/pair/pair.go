@@ -23,7 +23,7 @@ type Config struct {
 	Kernel *kernel.Kernel
 	Dir    string // a folder for logs, which is there
 
-	Chip    string // by name
+	Chips   [2]string // by name
 	Options chips.Options
 	IOMMU   bool
 	MiB     int // of memory; 0 is the default
@@ -85,14 +85,14 @@ func Start(ctx context.Context, c Config) (_ *Host, err error) {
 
 // plug makes the cards and serves them at sockets in a folder.
 func (h *Host) plug(ctx context.Context, c Config, dir string) (devices []string, err error) {
-	chip, err := chips.Find(c.Chip)
-	if err != nil {
-		return nil, err
-	}
 	var ends [2]sim.Wire
 	const onCable = 512 // frames
 	ends[0], ends[1] = sim.NewPair(onCable)
 	for i := range h.Cards {
+		chip, err := chips.Find(c.Chips[i])
+		if err != nil {
+			return nil, err
+		}
 		o := c.Options
 		o.Addr = [6]byte{2, 'r', 'i', 'g', 0, byte(i + 1)}
 		o.Report = h.note
