@@ -1,6 +1,7 @@
 // Command rig puts code that nobody here wrote on the other side of the driver.
 //
-//	go run ./hwtest/rig setup            fill the cache folder with what the rigs run
+//	go run ./hwtest/rig setup            fill the cache folder with what the rigs run, or
+//	                                     with what those run that are named behind it
 //	go run ./hwtest/rig cache            print the cache folder
 //	go run ./hwtest/rig list             name the rigs and what each needs
 //	go run ./hwtest/rig run qtest        run rigs by name

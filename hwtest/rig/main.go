@@ -22,7 +22,7 @@ func main() {
 	os.Exit(code)
 }
 
-const usage = "usage: rig setup [-cache DIR] [-mirror ADDRESS] | rig cache | rig list | rig run [-cache DIR] NAME…"
+const usage = "usage: rig setup [-cache DIR] [-mirror ADDRESS] [NAME…] | rig cache | rig list | rig run [-cache DIR] NAME…"
 
 // Exit codes.
 const (
@@ -45,14 +45,11 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		cache := cacheFlag(f)
 		mirror := f.String("mirror", "", "address of a mirror of Debian, instead of that of the machine's apt sources")
 		run = func() error {
-			if f.NArg() > 0 {
-				return wrongUsage("setup takes no name")
-			}
 			dir, err := cache()
 			if err != nil {
 				return err
 			}
-			return setUp(ctx, dir, *mirror, stderr)
+			return setUp(ctx, f.Args(), dir, *mirror, stderr)
 		}
 	case "cache":
 		cache := cacheFlag(f)
@@ -126,13 +123,9 @@ func runRigs(ctx context.Context, names []string, dir, match string, out io.Writ
 	if len(names) == 0 {
 		return wrongUsage("run needs the name of a rig")
 	}
-	var chosen []rig
-	for _, n := range names {
-		r, ok := find(n)
-		if !ok {
-			return wrongUsage(fmt.Sprintf("there is no rig %q; rig list names them", n))
-		}
-		chosen = append(chosen, r)
+	chosen, err := choose(names)
+	if err != nil {
+		return err
 	}
 	tree, err := debian.Open(dir)
 	if err != nil {

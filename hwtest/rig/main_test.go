@@ -31,7 +31,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-h"}, wrong, "", "usage"},
 		{[]string{"setup", "-h"}, good, "", "-mirror"},
 		{[]string{"setup", "-x"}, wrong, "", "-x"},
-		{[]string{"setup", "x"}, wrong, "", "no name"},
+		{[]string{"setup", "x"}, wrong, "", `no rig "x"`},
 		{[]string{"setup", "-cache", filepath.Join(file, "x")}, failed, "", "rig: setup: "},
 		{[]string{"list"}, good, "qtest", ""},
 		{[]string{"cache", "-cache", empty}, good, empty + "\n", ""},

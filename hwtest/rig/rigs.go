@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/debian"
 	"github.com/gostmmac/gostmmac/hwtest/rig/kernel"
@@ -22,6 +23,7 @@ type rig struct {
 	needs string
 	// packages are what the cache folder holds for it.
 	packages []string
+	guests   bool // it boots kernels
 	run      func(ctx context.Context, e env, r *report)
 }
 
@@ -29,21 +31,27 @@ type rig struct {
 func rigs() []rig {
 	return []rig{
 		{"qtest", "QEMU's npcm_gmac (GMAC 3.x, normal descriptors) on npcm845-evb and npcm750-evb, reached over qtest",
-			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUArm}, qtestRig},
+			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUArm}, false, qtestRig},
 		{"vfiouser", "QEMU's vfio-user-pci on q35 as the client of vfio/vfiouser, what a guest would do reached over qtest",
-			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUX86}, vfioUserRig},
+			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUX86}, false, vfioUserRig},
 		{"linux-on-model", "the stock Linux drivers on the models: dwmac-motorcomm, dwmac-intel, and a glue for bare MACs",
-			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUX86}, linuxModelRig},
+			"Linux on amd64 or arm64, and what setup brings; no root", append(kernel.Packages(), debian.QEMUX86), true, linuxModelRig},
 	}
 }
 
-// packages are what all rigs need together, and what the kernels of guests are made with.
-func packages() []string {
-	all := kernel.Packages()
-	for _, r := range rigs() {
-		all = append(all, r.packages...)
+// choose returns rigs by name, and all without names.
+func choose(names []string) (chosen []rig, err error) {
+	if len(names) == 0 {
+		return rigs(), nil
 	}
-	return all
+	for _, n := range names {
+		r, ok := find(n)
+		if !ok {
+			return nil, wrongUsage(fmt.Sprintf("there is no rig %q; rig list names them", n))
+		}
+		chosen = append(chosen, r)
+	}
+	return chosen, nil
 }
 
 // find returns a rig by name.

@@ -16,10 +16,23 @@ import (
 // rigPackage is the package of this command.
 const rigPackage = "github.com/gostmmac/gostmmac/hwtest/rig"
 
-// setUp fills the cache folder with what all rigs need.
-func setUp(ctx context.Context, dir, mirror string, progress io.Writer) error {
-	tree, err := debian.Setup(ctx, debian.Options{Dir: dir, Mirror: mirror, Packages: packages(), Kernels: kernel.Archs(), Progress: progress})
+// setUp fills the cache folder with what rigs need.
+func setUp(ctx context.Context, names []string, dir, mirror string, progress io.Writer) error {
+	chosen, err := choose(names)
 	if err != nil {
+		return err
+	}
+	o := debian.Options{Dir: dir, Mirror: mirror, Progress: progress}
+	guests := false
+	for _, r := range chosen {
+		o.Packages = append(o.Packages, r.packages...)
+		guests = guests || r.guests
+	}
+	if guests {
+		o.Kernels = kernel.Archs()
+	}
+	tree, err := debian.Setup(ctx, o)
+	if err != nil || !guests {
 		return err
 	}
 	source, err := sourceOf(ctx, rigPackage)

@@ -16,7 +16,7 @@ type Boot struct {
 	chip string
 	// other is the chip at the other end; "" is the same.
 	other string
-	opts chips.Options
+	opts  chips.Options
 	// driver is the module that takes the cards, params what it is loaded with.
 	driver, params string
 	// bound is the name by which the driver calls itself.

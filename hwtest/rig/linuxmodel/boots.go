@@ -12,17 +12,14 @@ func Boots() []*Boot {
 	return []*Boot{
 		{Name: "YT6801, dwmac-motorcomm", chip: "yt6801", driver: "dwmac-motorcomm", bound: "st_gmac",
 			cannot: cannot(oneQueue(), oneAddress()), atLeast: 21},
-		// Two of one kind would be one MDIO bus for the driver.
-		{Name: "EHL, dwmac-intel", chip: "ehl", other: "ehl-pse", driver: "dwmac-intel", bound: "st_gmac", iommu: true, step: 13,
-			cannot: cannot(oneAddress()), atLeast: 1},
 		{Name: "GMAC4, one queue", chip: "gmac4", driver: "dwmac-modelpci", bound: "st_gmac", step: 13,
 			params: "gen=2 filter_entries=32 bins=256 sph=1", cannot: cannot(oneQueue()), atLeast: 24},
 		{Name: "GMAC4, four queues, a vector each", chip: "gmac4", driver: "dwmac-modelpci", bound: "st_gmac", step: 13,
-			opts: chips.Options{Queues: 4, Model: func(c *sim.Config) { c.RxFIFO, c.TxFIFO = 65536, 65536 }},
+			opts:   chips.Options{Queues: 4, Model: func(c *sim.Config) { c.RxFIFO, c.TxFIFO = 65536, 65536 }},
 			params: "gen=2 rxq=4 txq=4 multi_irq=1 filter_entries=32 bins=256 sph=1 rx_fifo=65536 tx_fifo=65536",
 			cannot: cannot(), atLeast: 24},
 		{Name: "GMAC 3.x, normal descriptors", chip: "gmac", driver: "dwmac-modelpci", bound: "st_gmac", step: 13,
-			mtu: 3000, // max_mtu of normal descriptors is what fits a page
+			mtu:    3000, // max_mtu of normal descriptors is what fits a page
 			params: "gen=1 filter_entries=32 rx_fifo=16384 tx_fifo=16384", cannot: cannot(oneQueue(), before4()), atLeast: 1},
 	}
 }
