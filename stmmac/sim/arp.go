@@ -52,7 +52,7 @@ func isARPRequest(data []byte) bool {
 // asks says whether a good request that the address filter let through is for the
 // offload: sent to all or to this MAC, and for its IPv4 address.
 func (a *arpState) asks(data []byte, f *rxMeta) bool {
-	return f.request && !f.bad && f.class != classMulticast && f.d2&r4.DAFFail == 0 &&
+	return f.request && !f.bad && f.class != classMulticast && f.failed&r4.DAFFail == 0 &&
 		binary.BigEndian.Uint32(data[headerLen+arpTargetIPv4:]) == a.address
 }
 

@@ -279,12 +279,8 @@ func (c *rxChan) burstFrame(d *words, v *view, frame Frame, longest int) uint32 
 	if len(data) < minPadded || len(data) > longest || frame.BadFCS {
 		return 0
 	}
-	d2 := r4.RDES2(0) // MADRM 0: the first address matched
-	if macAddr(data) != m.mac.entries[0].addr {
-		if m.mac.filter&r4.PR == 0 || len(m.mac.entries) > 1 || data[0]&groupBit != 0 {
-			return 0
-		}
-		d2 = r4.DAFFail
+	if macAddr(data) != m.mac.entries[0].addr && (m.mac.filter&r4.PR == 0 || len(m.mac.entries) > 1 || data[0]&groupBit != 0) {
+		return 0
 	}
 	switch etype := uint32(binary.BigEndian.Uint16(data[12:])); {
 	case etype < typeMin, etype == typeVLAN, etype == typeSVLAN, etype == typeARP, etype == typeSlow, etype == typeControl:
@@ -320,7 +316,7 @@ func (c *rxChan) burstFrame(d *words, v *view, frame Frame, longest int) uint32 
 		sum := fcs(data)
 		copy(buf[len(data):], sum[:])
 	}
-	d[0], d[1], d[2] = 0, le32(uint32(d1)), le32(uint32(d2))
+	d[0], d[1], d[2] = 0, le32(uint32(d1)), 0
 	c.buffer = addr
 	return uint32(total)
 }

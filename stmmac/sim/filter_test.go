@@ -52,6 +52,8 @@ func TestAddressFilter(t *testing.T) {
 	}{
 		{"after reset", 0, none, [4]bool{true, false, false, true}},
 		{"promiscuous", r4.PR, none, [4]bool{true, true, true, true}},
+		{"promiscuous, source filter", r4.PR | r4.SAF, none, [4]bool{true, true, true, true}},
+		{"promiscuous, receive all", r4.PR | r4.RA, none, [4]bool{true, true, true, true}},
 		{"all multicast", r4.PM, none, [4]bool{true, false, true, true}},
 		{"no broadcast", r4.DBF, none, [4]bool{true, false, false, false}},
 		{"no broadcast but promiscuous", r4.DBF | r4.PR, none, [4]bool{true, true, true, true}},
@@ -96,7 +98,8 @@ func TestAddressFilter(t *testing.T) {
 				if ok != c.pass[i] || ok && !bytes.Equal(got, f) {
 					t.Errorf("frame to %x: received %v, want %v", dst, ok, c.pass[i])
 				}
-				if ok && c.filter == r4.RA && (r4.RDES2(w[2])&r4.DAFFail != 0) != (i == 1 || i == 2) {
+				fails := c.filter == r4.RA && (i == 1 || i == 2) // PR hides it
+				if ok && r4.RDES2(w[2])&(r4.DAFFail|r4.SAFFail) != 0 != fails {
 					t.Errorf("frame to %x: word 2 %#x", dst, w[2])
 				}
 			}

@@ -432,7 +432,7 @@ func TestGMACFilters(t *testing.T) {
 	}{
 		{"own", 0, testMAC, nil, 0, true, false},
 		{"other", 0, other, nil, 0, false, false},
-		{"promiscuous", rg.PR, other, nil, 0, true, true},
+		{"promiscuous", rg.PR, other, nil, 0, true, false},
 		{"receive all", rg.RA, other, nil, 0, true, true},
 		{"inverse", rg.DAIF, other, nil, 0, true, false},
 		{"broadcast", 0, all, nil, 0, true, false},

@@ -105,6 +105,8 @@ type rxMeta struct {
 	check rxCheck  // of the checksum engine
 	d2    r4.RDES2 // filter status
 	d3    r4.RDES3 // length/type and error bits, RS0V
+	// failed are the fail bits of the address filter; d2 has them too, but for PR.
+	failed r4.RDES2
 	n     int      // bytes that go to memory, without FCS
 	cutAt int      // place and length of the tags that do not go there
 	cut   int
@@ -163,7 +165,10 @@ func (m *Model) classify(data []byte, bad bool, f *rxMeta) rxFate {
 		return fateError
 	}
 	pass, d2, daChannel := s.filterAddress(data)
-	f.d2 = d2
+	f.d2, f.failed = d2, d2&(r4.DAFFail|r4.SAFFail)
+	if s.filter&r4.PR != 0 {
+		f.d2 &^= f.failed // databook: MAC_Packet_Filter, PR
+	}
 	if data[0]&groupBit != 0 {
 		f.class = classMulticast
 		if macAddr(data) == broadcast {

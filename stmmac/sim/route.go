@@ -44,7 +44,7 @@ func (s *macState) queue(data []byte, f *rxMeta, tag uint32) uint8 {
 		return 0
 	}
 	if s.filter&(r4.RA|r4.PR) != 0 && s.failQ != 0 {
-		failed := f.d2&(r4.DAFFail|r4.SAFFail) != 0
+		failed := f.failed != 0
 		vlan := f.tagged && (failed || s.filter&r4.VTFE != 0 && f.d2&r4.VF == 0)
 		switch {
 		case vlan && s.failQ&r4.VFFQE != 0:
