@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -195,14 +196,32 @@ func Do[R any](ctx context.Context, g *Guest, j jobs.Job[R]) (result R, err erro
 }
 
 // Load loads modules in the order in which they are, which is that of kernel.Load, with
-// parameters by the names of modules.
+// parameters by the names of modules, written with - or _. Those for a module that is not
+// loaded are refused with os.ErrInvalid.
 func (g *Guest) Load(ctx context.Context, modules []kernel.Module, params map[string]string) error {
-	for _, m := range modules {
-		if _, err := Do(ctx, g, jobs.Load{File: modulePath(m), Params: params[m.Name]}); err != nil {
+	given, err := paramsOf(modules, params)
+	if err != nil {
+		return err
+	}
+	for i, m := range modules {
+		if _, err := Do(ctx, g, jobs.Load{File: modulePath(m), Params: given[i]}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// paramsOf gives each module its parameters.
+func paramsOf(modules []kernel.Module, params map[string]string) ([]string, error) {
+	given := make([]string, len(modules))
+	for name, p := range params {
+		i := slices.IndexFunc(modules, func(m kernel.Module) bool { return m.Name == kernel.ModuleName(name) })
+		if i < 0 {
+			return nil, fmt.Errorf("parameters %q are for the module %s, which is not among those to load: %w", p, name, os.ErrInvalid)
+		}
+		given[i] = p
+	}
+	return given, nil
 }
 
 // Warnings are lines of the console that tell of a bug in the kernel after which it went on.
