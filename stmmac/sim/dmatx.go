@@ -320,6 +320,9 @@ func (t *txChan) transmit() (status r4.TDES3, sent bool) {
 	if t.drop || len(t.data) == 0 {
 		return r4.TxES, true // nothing of it reaches the MAC
 	}
+	if m.flow.busy() {
+		m.stepFlow() // the frame before this one may have filled a queue in loopback
+	}
 	c, f := m.mac.conf, &m.faults
 	if c&r4.TE == 0 || !t.eligible() || m.clockGated() || f.TxNeverCompletes || m.paused() || m.lpiSilent() ||
 		f.LinkLossStallsTx && m.mii.down && c&r4.LM == 0 {

@@ -107,15 +107,15 @@ type rxMeta struct {
 	d3    r4.RDES3 // length/type and error bits, RS0V
 	// failed are the fail bits of the address filter; d2 has them too, but for PR.
 	failed r4.RDES2
-	n     int      // bytes that go to memory, without FCS
-	cutAt int      // place and length of the tags that do not go there
-	cut   int
-	wire  int  // bytes on the wire, with FCS
-	fcs   int  // bytes of the FCS that go to memory behind them
-	bad   bool // the FCS is wrong
-	queue uint8
-	ch    uint8
-	class uint8 // of the destination
+	n      int // bytes that go to memory, without FCS
+	cutAt  int // place and length of the tags that do not go there
+	cut    int
+	wire   int  // bytes on the wire, with FCS
+	fcs    int  // bytes of the FCS that go to memory behind them
+	bad    bool // the FCS is wrong
+	queue  uint8
+	ch     uint8
+	class  uint8 // of the destination
 	// header is the length in memory of what is split off, 0 for nothing.
 	header uint16
 
