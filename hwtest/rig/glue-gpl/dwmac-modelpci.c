@@ -4,6 +4,8 @@
  * kernel's stmmac core, as the generation that its device id names. BAR 0 holds
  * the registers. Parameters hold for all such functions of a guest.
  */
+#include <linux/clk.h>
+#include <linux/clk-provider.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/property.h>
@@ -36,7 +38,7 @@ module_param(bins, uint, 0444);
 MODULE_PARM_DESC(bins, "bins of the hash filter: 64, 128 or 256; 0 is what stmmac takes without glue");
 static uint rx_fifo, tx_fifo;
 module_param(rx_fifo, uint, 0444);
-MODULE_PARM_DESC(rx_fifo, "receive FIFO in bytes; 0 is what the feature registers say, or 4096");
+MODULE_PARM_DESC(rx_fifo, "receive FIFO in bytes; 0 is what the feature registers say, or 16384");
 module_param(tx_fifo, uint, 0444);
 MODULE_PARM_DESC(tx_fifo, "transmit FIFO in bytes; 0 is what the feature registers say, or 4096");
 static int enh_desc;
@@ -48,6 +50,9 @@ MODULE_PARM_DESC(coe, "checksum engine; used where no feature register says so")
 static uint ptp_hz = 50000000;
 module_param(ptp_hz, uint, 0444);
 MODULE_PARM_DESC(ptp_hz, "PTP clock in Hz");
+static uint csr_hz = 125000000;
+module_param(csr_hz, uint, 0444);
+MODULE_PARM_DESC(csr_hz, "clock of the registers in Hz, which the LPI timers and the receive watchdog count");
 static bool tso, sph;
 module_param(tso, bool, 0444);
 MODULE_PARM_DESC(tso, "segmentation of TCP");
@@ -131,7 +136,7 @@ static void describe_old(struct plat_stmmacenet_data *plat, enum dwmac_core_type
 	plat->rx_coe = plat->tx_coe ? STMMAC_RX_COE_TYPE2 : STMMAC_RX_COE_NONE;
 	plat->force_sf_dma_mode = type == DWMAC_CORE_GMAC;
 	plat->tx_fifo_size = tx_fifo ?: 4096;
-	plat->rx_fifo_size = rx_fifo ?: 4096;
+	plat->rx_fifo_size = rx_fifo ?: 16384;
 }
 
 static int describe_new(struct device *dev, struct plat_stmmacenet_data *plat)
@@ -145,6 +150,20 @@ static int describe_new(struct device *dev, struct plat_stmmacenet_data *plat)
 	plat->axi->axi_rd_osr_lmt = 1;
 	plat->axi->axi_blen_regval = DMA_AXI_BLEN4 | DMA_AXI_BLEN8 | DMA_AXI_BLEN16;
 	return 0;
+}
+
+/*
+ * Without a struct clk the core takes the clock of the registers for 0 Hz, and
+ * makes the microsecond of the LPI timers 4096 of its ticks long.
+ */
+static int use_clock(struct device *dev, struct plat_stmmacenet_data *plat)
+{
+	struct clk_hw *hw = devm_clk_hw_register_fixed_rate(dev, dev_name(dev), NULL, 0, csr_hz);
+
+	if (IS_ERR(hw))
+		return PTR_ERR(hw);
+	plat->stmmac_clk = devm_clk_hw_get_clk(dev, hw, NULL);
+	return PTR_ERR_OR_ZERO(plat->stmmac_clk);
 }
 
 static void describe_queues(struct plat_stmmacenet_data *plat)
@@ -199,8 +218,9 @@ static int model_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	plat->dma_cfg->pbl = type == DWMAC_CORE_MAC100 ? 4 : 8;
 	plat->dma_cfg->pblx8 = type != DWMAC_CORE_MAC100;
 	plat->clk_csr = type == DWMAC_CORE_XGMAC ? 0 : STMMAC_CSR_20_35M;
-	/* There is no struct clk: this one is for the receive watchdog. */
-	plat->clk_ref_rate = 125000000;
+	ret = use_clock(dev, plat);
+	if (ret)
+		return dev_err_probe(dev, ret, "no clock\n");
 	plat->clk_ptp_rate = ptp_hz;
 	if (filter_entries)
 		plat->unicast_filter_entries = filter_entries;
