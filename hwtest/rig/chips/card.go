@@ -19,7 +19,9 @@ type Chip struct {
 
 	pci vfiouser.Config
 	sim sim.Config
-	csr uint64 // where the registers of the MAC lie in BAR 0, bytes
+	// noEEE leaves EEE out.
+	noEEE bool
+	csr   uint64 // where the registers of the MAC lie in BAR 0, bytes
 	// vector is the interrupt vector of a line of the model; nil if there is one for all.
 	vector func(l line) int
 	block  func(*Card) block // what else is in BAR 0, or nil
@@ -101,6 +103,7 @@ func (c Chip) New(w sim.Wire, o Options) (*Card, error) {
 	}
 	if cfg.Generation == sim.GMAC4 {
 		cfg.EnableAll() // the stock driver uses of it what it has
+		cfg.EEE = !c.noEEE
 	}
 	if o.Model != nil {
 		o.Model(&cfg)

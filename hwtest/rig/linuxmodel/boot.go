@@ -74,7 +74,7 @@ func (b *Boot) Start(ctx context.Context, m Machine) (*Host, error) {
 }
 
 func (b *Boot) loadWith() map[string]string {
-	return map[string]string{kernel.ModuleName(b.driver): b.params}
+	return map[string]string{b.driver: b.params}
 }
 
 // Restore brings the interfaces back into the state between cases, behind one that failed.
