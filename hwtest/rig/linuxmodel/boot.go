@@ -26,6 +26,8 @@ type Boot struct {
 	// all others, and they pass, at least as many as atLeast.
 	cannot  map[string]string
 	atLeast int
+	// fails are those that the driver makes fail by itself, with the reason.
+	fails map[string]string
 	// step is that of the lengths of frames that are compared; 0 is 1, which takes minutes.
 	step int
 	// mtu is the longest that is tried; 0 is 9000.

@@ -451,6 +451,8 @@ func selfTests(ctx context.Context, h *Host) error {
 			if why == "" {
 				failed = append(failed, name+" was left out, and nobody knows why")
 			}
+		case h.boot.fails[name] != "":
+			unsupported = append(unsupported, fmt.Sprintf("%s (%d): %s", name, t.Result, h.boot.fails[name]))
 		default:
 			failed = append(failed, fmt.Sprintf("%s (%d)", name, t.Result))
 		}
@@ -460,9 +462,11 @@ func selfTests(ctx context.Context, h *Host) error {
 	if len(failed) > 0 {
 		errs = append(errs, fmt.Errorf("failed: %s", strings.Join(failed, ", ")))
 	}
-	for _, name := range slices.Sorted(maps.Keys(h.boot.cannot)) {
-		if slices.Contains(passed, name) {
-			errs = append(errs, fmt.Errorf("%s has passed, and is listed as one that cannot run", name))
+	for _, list := range []map[string]string{h.boot.cannot, h.boot.fails} {
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			if slices.Contains(passed, name) {
+				errs = append(errs, fmt.Errorf("%s has passed, and is listed as one that cannot", name))
+			}
 		}
 	}
 	if len(passed) < h.boot.atLeast {
