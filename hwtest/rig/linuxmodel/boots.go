@@ -19,7 +19,9 @@ func Boots() []*Boot {
 			params: "gen=2 rxq=4 txq=4 multi_irq=1 filter_entries=32 bins=256 sph=1 rx_fifo=65536 tx_fifo=65536",
 			cannot: cannot(), atLeast: 24},
 		{Name: "GMAC 3.x, normal descriptors", chip: "gmac", driver: "dwmac-modelpci", bound: "st_gmac", step: 13,
-			mtu:    3000, // max_mtu of normal descriptors is what fits a page
+			// The driver gives buffers of 2047 bytes, no multiple of the bus's width: what the last
+			// of them holds is not said (databook, RBS1), and the model does not use them.
+			mtu:    1900,
 			params: "gen=1 filter_entries=32 rx_fifo=16384 tx_fifo=16384", cannot: cannot(oneQueue(), before4()), atLeast: 1},
 	}
 }
