@@ -63,7 +63,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case "list":
 		run = func() error {
 			for _, r := range rigs() {
-				fmt.Fprintf(stdout, "%-8s %s\n%-8s needs %s\n", r.name, r.what, "", r.needs)
+				fmt.Fprintf(stdout, "%-15s %s\n%-15s needs %s\n", r.name, r.what, "", r.needs)
 			}
 			return nil
 		}
