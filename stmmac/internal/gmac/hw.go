@@ -157,36 +157,29 @@ func (h *HW) Stop(ctx context.Context) error {
 	return h.Reset(context.WithoutCancel(ctx))
 }
 
-// SetLink implements core.Hardware. Speed and duplex change only while the
-// transmitter and receiver are off, and the enables are set in one write with
-// them.
+// macConfig is MAC_Configuration, as a link decides it.
+func macConfig() core.MACConfig[gmacreg.Configuration] {
+	return core.MACConfig[gmacreg.Configuration]{
+		Reg: gmacreg.MACConfiguration, TE: gmacreg.TE, RE: gmacreg.RE, Speed: gmacreg.SpeedMask, DM: gmacreg.DM, LM: gmacreg.LM,
+	}
+}
+
+// SetLink implements core.Hardware.
 func (h *HW) SetLink(l core.Link) error {
 	speed, ok := speedBits(l.Speed)
 	if err := h.feat.CheckLink(l, ok); err != nil {
 		return h.fail("set link", "", 0, err)
 	}
-	v := gmacreg.MACConfiguration.Load(h.csr)
-	if uint32(v) == mmio.AllOnes {
-		return h.fail("set link", "MAC_Configuration", uint32(v), core.ErrGone)
+	answers := macConfig().SetLink(h.csr, l, speed, h.loop, func() {
+		h.drain()
+		h.setFlow(l)
+	})
+	if !answers {
+		return h.fail("set link", "MAC_Configuration", mmio.AllOnes, core.ErrGone)
 	}
-	if v&(gmacreg.TE|gmacreg.RE) != 0 {
-		v &^= gmacreg.TE | gmacreg.RE
-		gmacreg.MACConfiguration.Store(h.csr, v)
-	}
-	h.drain()
-	h.setFlow(l)
 	if !l.Up {
 		return nil
 	}
-	v &^= gmacreg.SpeedMask | gmacreg.DM | gmacreg.LM
-	if h.loop {
-		v |= gmacreg.LM
-	}
-	v |= speed | gmacreg.TE | gmacreg.RE
-	if l.FullDuplex {
-		v |= gmacreg.DM
-	}
-	gmacreg.MACConfiguration.Store(h.csr, v)
 	// A device that held frames back while the receiver was off need not look at
 	// them again because it is on (QEMU's does not): it does so when the DMA is
 	// started, which it may be twice.

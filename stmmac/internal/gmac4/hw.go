@@ -162,36 +162,26 @@ func (h *HW) TxDescs(ch int, m core.RingMemory) core.TxDescs {
 	return &txDescs{h.ring(ch, gmac4reg.DMACHTxDescTailPointer, m)}
 }
 
-// SetLink implements core.Hardware. Speed and duplex change only while the
-// transmitter and receiver are off, and the enables are set in one write with
-// them.
+// macConfig is MAC_Configuration, as a link decides it.
+func macConfig() core.MACConfig[gmac4reg.Configuration] {
+	return core.MACConfig[gmac4reg.Configuration]{
+		Reg: gmac4reg.MACConfiguration, TE: gmac4reg.TE, RE: gmac4reg.RE, Speed: gmac4reg.SpeedMask, DM: gmac4reg.DM, LM: gmac4reg.LM,
+	}
+}
+
+// SetLink implements core.Hardware.
 func (h *HW) SetLink(l core.Link) error {
 	speed, ok := speedBits(l.Speed)
 	if err := h.feat.CheckLink(l, ok); err != nil {
 		return h.fail("set link", "", 0, err)
 	}
-	v := gmac4reg.MACConfiguration.Load(h.csr)
-	if uint32(v) == mmio.AllOnes {
-		return h.fail("set link", "MAC_Configuration", uint32(v), core.ErrGone)
+	answers := macConfig().SetLink(h.csr, l, speed, h.loop, func() {
+		h.drain()
+		h.setFlow(l)
+	})
+	if !answers {
+		return h.fail("set link", "MAC_Configuration", mmio.AllOnes, core.ErrGone)
 	}
-	if v&(gmac4reg.TE|gmac4reg.RE) != 0 {
-		v &^= gmac4reg.TE | gmac4reg.RE
-		gmac4reg.MACConfiguration.Store(h.csr, v)
-	}
-	h.drain()
-	h.setFlow(l)
-	if !l.Up {
-		return nil
-	}
-	v &^= gmac4reg.SpeedMask | gmac4reg.DM | gmac4reg.LM
-	if h.loop {
-		v |= gmac4reg.LM
-	}
-	v |= speed | gmac4reg.TE | gmac4reg.RE
-	if l.FullDuplex {
-		v |= gmac4reg.DM
-	}
-	gmac4reg.MACConfiguration.Store(h.csr, v)
 	return nil
 }
 
