@@ -36,18 +36,8 @@ func FuzzDescriptors(f *testing.F) {
 				InjectContext: InjectContext{Every: uint64(flags % 3)}}
 		}))
 		g.open()
-		// Memory between two pages that are not mapped.
-		const canary = 0x5a
-		mem := bytes.Repeat([]byte{canary}, 3*4096)
-		iova, err := g.d.MapDMA(mem[4096:8192])
-		if err != nil {
-			t.Fatal(err)
-		}
-		next := func() uint32 {
-			var b [4]byte
-			data = data[copy(b[:], data):]
-			return binary.LittleEndian.Uint32(b[:])
-		}
+		mem, iova := newGuardedPage(t, g.d)
+		next := func() uint32 { return nextWord(&data) }
 		for i := 0; len(data) > 0 && i < 400; i++ {
 			v := next()
 			ring, base := g.rxRing, g.rxBase
@@ -94,10 +84,38 @@ func FuzzDescriptors(f *testing.F) {
 			}
 			g.w.tx = nil
 		}
-		for i := range 4096 {
-			if mem[i] != canary || mem[8192+i] != canary {
-				t.Fatal("write outside the mapping")
-			}
-		}
+		mem.check(t)
 	})
+}
+
+// guardedPage is a page that is mapped for a device, between two that are not.
+type guardedPage []byte
+
+const canary = 0x5a
+
+func newGuardedPage(t *testing.T, d *Device) (guardedPage, uint64) {
+	t.Helper()
+	mem := guardedPage(bytes.Repeat([]byte{canary}, 3*4096))
+	iova, err := d.MapDMA(mem[4096:8192])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mem, iova
+}
+
+// check fails if the device has written to a page that is not mapped.
+func (p guardedPage) check(t *testing.T) {
+	t.Helper()
+	for i := range 4096 {
+		if p[i] != canary || p[8192+i] != canary {
+			t.Fatal("write outside the mapping")
+		}
+	}
+}
+
+// nextWord takes a word of fuzzed input; it is 0 behind the end.
+func nextWord(data *[]byte) uint32 {
+	var b [4]byte
+	*data = (*data)[copy(b[:], *data):]
+	return binary.LittleEndian.Uint32(b[:])
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"bytes"
-	"encoding/binary"
 	"testing"
 
 	"github.com/gostmmac/gostmmac/barrier"
@@ -34,18 +33,8 @@ func FuzzGMACDescriptors(f *testing.F) {
 				Overflow: Overflow{Mode: OverflowMode(flags % 4), Every: uint64(flags%5) + 1, After: 2}}
 		}))
 		g.open()
-		// Memory between two pages that are not mapped.
-		const canary = 0x5a
-		mem := bytes.Repeat([]byte{canary}, 3*4096)
-		iova, err := g.d.MapDMA(mem[4096:8192])
-		if err != nil {
-			t.Fatal(err)
-		}
-		next := func() uint32 {
-			var b [4]byte
-			data = data[copy(b[:], data):]
-			return binary.LittleEndian.Uint32(b[:])
-		}
+		mem, iova := newGuardedPage(t, g.d)
+		next := func() uint32 { return nextWord(&data) }
 		for i := 0; len(data) > 0 && i < 400; i++ {
 			v := next()
 			list, base := g.rxRing, g.rxBase
@@ -88,10 +77,6 @@ func FuzzGMACDescriptors(f *testing.F) {
 			}
 			g.w.tx = nil
 		}
-		for i := range 4096 {
-			if mem[i] != canary || mem[8192+i] != canary {
-				t.Fatal("write outside the mapping")
-			}
-		}
+		mem.check(t)
 	})
 }
