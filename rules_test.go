@@ -71,7 +71,7 @@ var allowed = map[string][]string{
 	"hwtest/rig/qemu":               {"golang.org/x/sys/..."},
 	"hwtest/rig/qtest":              {"mmio", "hwtest/rig/qemu", "golang.org/x/sys/..."},
 	"hwtest/rig/usercheck":          {"hwtest/rig/qemu", "vfio/vfiouser", "golang.org/x/sys/..."},
-	"hwtest/rig/guest":              {"hwtest/rig/debian", "hwtest/rig/kernel", "hwtest/rig/guest/channel", "hwtest/rig/guest/initrd", "hwtest/rig/guest/jobs", "golang.org/x/sys/..."},
+	"hwtest/rig/guest":              {"hwtest/rig/debian", "hwtest/rig/kernel", "hwtest/rig/qemu", "hwtest/rig/guest/channel", "hwtest/rig/guest/initrd", "hwtest/rig/guest/jobs", "golang.org/x/sys/..."},
 	"hwtest/rig/guest/channel":      {},
 	"hwtest/rig/guest/ethtool":      {"golang.org/x/sys/..."},
 	"hwtest/rig/guest/init":         {"hwtest/rig/guest/channel", "hwtest/rig/guest/jobs", "golang.org/x/sys/..."},

@@ -11,5 +11,3 @@ import (
 func socketPair() (ours io.ReadWriteCloser, theirs *os.File, err error) {
 	return nil, nil, errors.ErrUnsupported
 }
-
-func start(*process) error { return errors.ErrUnsupported }

@@ -15,19 +15,13 @@ import (
 	"github.com/gostmmac/gostmmac/hwtest/rig/guest/channel"
 	"github.com/gostmmac/gostmmac/hwtest/rig/guest/jobs"
 	"github.com/gostmmac/gostmmac/hwtest/rig/kernel"
+	"github.com/gostmmac/gostmmac/hwtest/rig/qemu"
 )
-
-// process is QEMU.
-type process struct {
-	cmd   *exec.Cmd
-	ended chan struct{} // closed when it was waited for
-	exit  error         // how it ended; after ended
-}
 
 // Guest is a Linux that runs. Its methods may be called by several goroutines.
 type Guest struct {
 	name    string
-	qemu    process
+	qemu    *qemu.Child
 	console *console
 	files   []io.Closer // closed at the end
 	client  *channel.Client
@@ -46,7 +40,7 @@ const (
 // Boot starts a guest and returns when its first program is ready for jobs. The end of ctx
 // ends the start, not the guest.
 func Boot(ctx context.Context, c Config) (*Guest, error) {
-	g := &Guest{name: "without a kernel", off: make(chan struct{}), qemu: process{ended: make(chan struct{})}}
+	g := &Guest{name: "without a kernel", off: make(chan struct{})}
 	if c.Kernel != nil {
 		g.name = c.Kernel.Arch + ", linux " + c.Kernel.Release
 	}
@@ -127,8 +121,7 @@ func (g *Guest) start(c Config, command, env []string) (err error) {
 	// What QEMU says is bad news too.
 	said := io.MultiWriter(qemuFile, g.console)
 	cmd.Stdout, cmd.Stderr = said, said
-	g.qemu.cmd = cmd
-	if err := start(&g.qemu); err != nil {
+	if g.qemu, err = qemu.StartChild(cmd); err != nil {
 		return err
 	}
 	g.readers.Go(func() { _, _ = io.Copy(g.console, console) }) // it ends with QEMU, or with Close
@@ -143,10 +136,10 @@ func (g *Guest) why(op string, err error) error {
 		// The line ends with the process. How that ended is known in a moment, and so is the
 		// end of what the console said.
 		select {
-		case <-g.qemu.ended:
+		case <-g.qemu.Ended():
 		case <-time.After(endTime):
-			g.kill()
 		}
+		exit := g.qemu.Kill()
 		g.readers.Wait()
 		switch fatal := g.console.end(); {
 		case g.isOff():
@@ -154,8 +147,8 @@ func (g *Guest) why(op string, err error) error {
 			return e
 		case fatal != "":
 			e.Err = fmt.Errorf("%w: %w: %s", ErrGone, ErrPanic, fatal)
-		case g.qemu.exit != nil:
-			e.Err = fmt.Errorf("%w: QEMU: %w", ErrGone, g.qemu.exit)
+		case exit != nil:
+			e.Err = fmt.Errorf("%w: QEMU: %w", ErrGone, exit)
 		default:
 			e.Err = fmt.Errorf("%w: QEMU ended, which a restart of the guest does too", ErrGone)
 		}
@@ -178,12 +171,6 @@ func (g *Guest) isOff() bool {
 
 // endTime is how long QEMU gets from closing a line to its end.
 const endTime = 10 * time.Second
-
-// kill ends QEMU and waits for it.
-func (g *Guest) kill() {
-	_ = g.qemu.cmd.Process.Kill() // it fails only for a process that was waited for
-	<-g.qemu.ended
-}
 
 // Do runs a job in the guest and returns its result. The end of ctx cancels the job. An error
 // of the job itself is a *channel.JobError; of a guest that panicked it is ErrPanic and of
@@ -233,7 +220,7 @@ func (g *Guest) Warnings() []string { return g.console.bugs() }
 func (g *Guest) Off(ctx context.Context) error {
 	_, err := Do(ctx, g, jobs.PowerOff{})
 	var e *Error
-	if errors.As(err, &e) && errors.Is(err, ErrGone) && !errors.Is(err, ErrPanic) && g.qemu.exit == nil {
+	if errors.As(err, &e) && errors.Is(err, ErrGone) && !errors.Is(err, ErrPanic) && g.qemu.Kill() == nil {
 		err = nil
 	}
 	return errors.Join(err, g.Close())
@@ -244,7 +231,7 @@ func (g *Guest) Off(ctx context.Context) error {
 func (g *Guest) Close() error {
 	g.once.Do(func() {
 		close(g.off)
-		g.kill()
+		_ = g.qemu.Kill() // it was ended, and that is how it ended
 		g.client.End(errors.New("the guest was ended"))
 		g.readers.Wait()
 		errs := []error{g.console.err()}

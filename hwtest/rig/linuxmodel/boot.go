@@ -14,14 +14,9 @@ import (
 type Boot struct {
 	Name string
 	chip string
-	// other is the chip at the other end; "" is the same.
-	other string
-	opts  chips.Options
+	opts chips.Options
 	// driver is the module that takes the cards, params what it is loaded with.
 	driver, params string
-	// bound is the name by which the driver calls itself.
-	bound string
-	iommu bool
 	// cannot are the self-tests that the driver leaves out, with its own condition; it runs
 	// all others, and they pass, at least as many as atLeast.
 	cannot  map[string]string
@@ -54,13 +49,9 @@ type Host struct {
 
 // Start boots the guest and loads the driver. The caller closes it.
 func (b *Boot) Start(ctx context.Context, m Machine) (*Host, error) {
-	ends := [2]string{b.chip, b.other}
-	if b.other == "" {
-		ends[1] = b.chip
-	}
 	h := &Host{boot: b, ready: make(chan struct{}, 1)}
 	p, err := pair.Start(ctx, pair.Config{
-		Tree: m.Tree, Kernel: m.Kernel, Dir: m.Dir, Chips: ends, Options: b.opts, IOMMU: b.iommu,
+		Tree: m.Tree, Kernel: m.Kernel, Dir: m.Dir, Chip: b.chip, Options: b.opts,
 		Sets: []string{"stmmac"}, Modules: append(modules[:len(modules):len(modules)], b.driver), Params: b.loadWith(),
 		Log: func(_, line string) {
 			if line == jobs.Ready {

@@ -23,16 +23,12 @@ type Config struct {
 	Kernel *kernel.Kernel
 	Dir    string // a folder for logs, which is there
 
-	Chips   [2]string // by name
+	Chip    string // by name
 	Options chips.Options
-	IOMMU   bool
-	MiB     int // of memory; 0 is the default
 	// Sets and Modules are those of the kernel that are loaded, and Params what they are
 	// loaded with, by name.
 	Sets, Modules []string
 	Params        map[string]string
-	Programs      map[string]string // see guest.Config
-	CommandLine   string
 	// Log gets the lines that jobs write; nil drops them.
 	Log func(job, line string)
 }
@@ -72,8 +68,7 @@ func Start(ctx context.Context, c Config) (_ *Host, err error) {
 	}
 	if err == nil {
 		h.Guest, err = guest.Boot(ctx, guest.Config{
-			Tree: c.Tree, Kernel: c.Kernel, Dir: c.Dir, Modules: h.Modules, Devices: devices, IOMMU: c.IOMMU, MiB: c.MiB,
-			Programs: c.Programs, CommandLine: c.CommandLine, Log: c.Log,
+			Tree: c.Tree, Kernel: c.Kernel, Dir: c.Dir, Modules: h.Modules, Devices: devices, Log: c.Log,
 		})
 	}
 	// QEMU has connected.
@@ -85,14 +80,14 @@ func Start(ctx context.Context, c Config) (_ *Host, err error) {
 
 // plug makes the cards and serves them at sockets in a folder.
 func (h *Host) plug(ctx context.Context, c Config, dir string) (devices []string, err error) {
+	chip, err := chips.Find(c.Chip)
+	if err != nil {
+		return nil, err
+	}
 	var ends [2]sim.Wire
 	const onCable = 512 // frames
 	ends[0], ends[1] = sim.NewPair(onCable)
 	for i := range h.Cards {
-		chip, err := chips.Find(c.Chips[i])
-		if err != nil {
-			return nil, err
-		}
 		o := c.Options
 		o.Addr = [6]byte{2, 'r', 'i', 'g', 0, byte(i + 1)}
 		o.Report = h.note

@@ -6,23 +6,18 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Process is a running QEMU. It ends when this process does, however that ends. Its
-// methods may be called by several goroutines.
+// Process is a running QEMU with its log. Its methods may be called by several goroutines.
 type Process struct {
-	cmd   *exec.Cmd
-	log   tail
-	file  string        // that has the log, or ""
-	ended chan struct{} // closed when it was waited for
-	exit  error         // how it ended; after ended
+	*Child
+	log  tail
+	file string // that has the log, or ""
 }
 
 // Start starts QEMU: command is the program and the arguments that go before args, such as
@@ -30,7 +25,7 @@ type Process struct {
 // the descriptors from 3 on, and stay the caller's. log is the file that gets what QEMU
 // writes, truncated before; "" keeps nothing but the end of it, for errors.
 func Start(command, env, args []string, files []*os.File, log string) (*Process, error) {
-	p := &Process{file: log, ended: make(chan struct{})}
+	p := &Process{file: log}
 	if log != "" {
 		f, err := os.Create(log)
 		if err != nil {
@@ -42,45 +37,16 @@ func Start(command, env, args []string, files []*os.File, log string) (*Process,
 	c.Env = append(os.Environ(), env...)
 	c.Stdout, c.Stderr = &p.log, &p.log
 	c.ExtraFiles = files
-	// QEMU goes when this process does, also when it is killed, and not before: ^C on a
-	// terminal goes to the group of processes.
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	p.cmd = c
-	started := make(chan error)
-	go p.run(started)
-	if err := <-started; err != nil {
+	var err error
+	if p.Child, err = StartChild(c); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: does the program %s exist, for this machine's architecture?", err, command[0]), p.log.close())
 	}
 	return p, nil
 }
 
-// run starts the process and waits for it, on one thread: the kernel sends the signal
-// of Pdeathsig when the thread ends that started the process.
-func (p *Process) run(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := p.cmd.Start()
-	started <- err
-	if err == nil {
-		p.exit = p.cmd.Wait()
-		close(p.ended)
-	}
-}
-
-// Pid is the process number.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
-
-// kill ends the process, waits for it and returns how it ended.
-func (p *Process) kill() error {
-	// It fails only for a process that was waited for.
-	p.cmd.Process.Kill()
-	<-p.ended
-	return p.exit
-}
-
 // Close ends the process and waits for it.
 func (p *Process) Close() error {
-	_ = p.kill() // it was ended, and that is how it ended
+	_ = p.Kill() // it was ended, and that is how it ended
 	return p.log.close()
 }
 
@@ -97,7 +63,7 @@ func (p *Process) Gone(err error) (remedy string, reason error) {
 		case <-p.ended:
 		case <-time.After(endTime):
 		}
-		if err = p.kill(); err == nil {
+		if err = p.Kill(); err == nil {
 			err = errors.New("it ended")
 		}
 	}
