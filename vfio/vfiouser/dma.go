@@ -35,6 +35,23 @@ func (f *Function) Window(addr uint64, n int) []byte {
 	return mem[off : off+uint64(n) : off+uint64(n)]
 }
 
+// Maps says whether the client has mapped bus address addr for the function, also while bus
+// mastering is off and the function does not reach it.
+func (f *Function) Maps(addr uint64) bool {
+	t := &f.dma
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.find(addr) != nil
+}
+
+// Master says whether bus mastering is on, without which the function reaches no memory.
+func (f *Function) Master() bool {
+	t := &f.dma
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.master
+}
+
 // Extent returns the whole range around addr that Window gives parts of, and the bus
 // address of its first byte; or nil, and addr.
 func (f *Function) Extent(addr uint64) (lo uint64, mem []byte) {

@@ -42,6 +42,9 @@ func TestDMA(t *testing.T) {
 			t.Fatal(errno)
 		}
 	}
+	if !f.Master() || !f.Maps(iova+page) {
+		t.Errorf("mastering %v, mapped %v", f.Master(), f.Maps(iova+page))
+	}
 	for i := range mem {
 		mem[i] = byte(i>>8) ^ byte(i)
 	}
@@ -117,11 +120,18 @@ func TestDMA(t *testing.T) {
 	if f.Window(iova, 1) != nil {
 		t.Error("a window")
 	}
+	// What is mapped stays so.
+	if f.Master() || !f.Maps(iova) || !f.Maps(iova+4*page) || f.Maps(iova-1) || f.Maps(iova+5*page) {
+		t.Errorf("mastering %v, mapped %v %v %v %v", f.Master(), f.Maps(iova), f.Maps(iova+4*page), f.Maps(iova-1), f.Maps(iova+5*page))
+	}
 	if err := c.hangUp(); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Read(iova, b[:]); !errors.Is(err, vfiouser.ErrNoClient) {
 		t.Error(err)
+	}
+	if f.Maps(iova) {
+		t.Error("mapped by a client that is gone")
 	}
 }
 

@@ -76,10 +76,65 @@ type Options struct {
 	Queues int
 	// Single leaves the function one interrupt vector of each kind.
 	Single bool
+	// Only leaves the function one kind of interrupts. With fewer vectors of it than lines
+	// of the MAC have numbers for, it has one vector for all.
+	Only Interrupts
+	// Strict makes the model receive as its rules say, and keep an eye on its driver
+	// (sim.Strict). Linux's driver does not follow them: for it a card is not strict.
+	Strict bool
 	// Model changes the configuration of the model.
 	Model func(*sim.Config)
 	// Report is told of what clients did wrong; nil tells nobody.
 	Report func(error)
+}
+
+// Interrupts are kinds of interrupts.
+type Interrupts int
+
+// Kinds of interrupts: all that a chip has, or one of them.
+const (
+	AllInterrupts Interrupts = iota
+	INTx
+	MSI
+	MSIX
+)
+
+// String returns the name of the kind.
+func (i Interrupts) String() string {
+	switch i {
+	case AllInterrupts:
+		return "all"
+	case INTx:
+		return "INTx"
+	case MSI:
+		return "MSI"
+	case MSIX:
+		return "MSI-X"
+	}
+	return fmt.Sprintf("interrupts %d", int(i))
+}
+
+// leave takes the other kinds out of a function. One that does not have the kind is an
+// error that is os.ErrInvalid.
+func (i Interrupts) leave(c *vfiouser.Config) error {
+	has := true
+	switch i {
+	case AllInterrupts:
+		return nil
+	case INTx:
+		has = c.INTx
+		c.MSI, c.MSIX = vfiouser.MSI{}, vfiouser.MSIX{}
+	case MSI:
+		has = c.MSI.Vectors > 0
+		c.INTx, c.MSIX = false, vfiouser.MSIX{}
+	case MSIX:
+		has = c.MSIX.Vectors > 0
+		c.INTx, c.MSI = false, vfiouser.MSI{}
+	}
+	if !has {
+		return fmt.Errorf("it has no %v: %w", i, os.ErrInvalid)
+	}
+	return nil
 }
 
 // Card is a chip that is plugged into a wire. Its methods may be called by any number of
@@ -98,6 +153,9 @@ type Card struct {
 func (c Chip) New(w sim.Wire, o Options) (*Card, error) {
 	cfg := c.sim
 	cfg.Profile = sim.Linux
+	if o.Strict {
+		cfg.Profile = sim.Strict
+	}
 	if o.Queues != 0 {
 		cfg.RxQueues, cfg.TxQueues = o.Queues, o.Queues
 	}
@@ -110,9 +168,13 @@ func (c Chip) New(w sim.Wire, o Options) (*Card, error) {
 	}
 	pci := c.pci
 	pci.Report = o.Report
+	if err := o.Only.leave(&pci); err != nil {
+		return nil, fmt.Errorf("chip %s: %w", c.Name, err)
+	}
 	rx, tx := max(cfg.RxQueues, 1), max(cfg.TxQueues, 1)
 	k := &Card{chip: c, opts: o}
-	if o.Single || c.vector == nil {
+	few := o.Only != AllInterrupts && max(pci.MSI.Vectors, pci.MSIX.Vectors) <= 1
+	if o.Single || few || c.vector == nil {
 		pci.MSI.Vectors, pci.MSIX.Vectors = min(pci.MSI.Vectors, 1), min(pci.MSIX.Vectors, 1)
 		k.vectors = []int{0}
 	} else {
@@ -126,7 +188,8 @@ func (c Chip) New(w sim.Wire, o Options) (*Card, error) {
 		}
 	}
 	for line, v := range k.vectors {
-		if most := max(pci.MSI.Vectors, pci.MSIX.Vectors); v < 0 || v >= most {
+		// Without messages all lines are the pin.
+		if most := max(pci.MSI.Vectors, pci.MSIX.Vectors, 1); v < 0 || v >= most {
 			return nil, fmt.Errorf("chip %s with %d and %d queues: line %d has no vector among %d: %w", c.Name, rx, tx, line, most, os.ErrInvalid)
 		}
 	}
@@ -151,6 +214,9 @@ func (k *Card) Serve(ctx context.Context, l net.Listener) error { return k.funct
 
 // Model is the MAC.
 func (k *Card) Model() *sim.Model { return k.model }
+
+// Function is the PCI function: what the MAC reaches memory with.
+func (k *Card) Function() *vfiouser.Function { return k.function }
 
 // Close stops the MAC. Serve must have ended.
 func (k *Card) Close() { k.model.Close() }

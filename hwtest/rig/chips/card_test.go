@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/gostmmac/gostmmac/stmmac/sim"
@@ -185,5 +186,57 @@ func TestYT6801Block(t *testing.T) {
 	k.Reset()
 	if !k.block.quiet() || k.load(ytEPHYCtrl) != 0 || k.load(ytSysReset) != ytReleased {
 		t.Error("the block is not reset with the function")
+	}
+}
+
+// TestInterruptKinds: a card has the one kind of interrupts that it was left, and one vector
+// where the lines of the MAC have no numbers among those of the kind.
+func TestInterruptKinds(t *testing.T) {
+	for _, c := range []struct {
+		chip            string
+		only            Interrupts
+		line, msi, msix bool
+		vectors         int
+	}{
+		{"yt6801", AllInterrupts, true, true, true, 3},
+		{"yt6801", MSIX, false, false, true, 3},
+		{"yt6801", MSI, false, true, false, 1},
+		{"yt6801", INTx, true, false, false, 1},
+		{"ehl", MSI, false, true, false, 17},
+		{"ehl", INTx, true, false, false, 1},
+		{"gmac", MSIX, false, false, true, 1},
+	} {
+		k := newCard(t, c.chip, Options{Only: c.only})
+		pci := k.chip.pci
+		if err := c.only.leave(&pci); err != nil {
+			t.Fatal(err)
+		}
+		if pci.INTx != c.line || pci.MSI.Vectors > 0 != c.msi || pci.MSIX.Vectors > 0 != c.msix || len(k.vectors) != c.vectors {
+			t.Errorf("%s with %v: pin %v, MSI %+v, MSI-X %+v, vectors %v", c.chip, c.only, pci.INTx, pci.MSI, pci.MSIX, k.vectors)
+		}
+	}
+	c, err := Find("ehl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _ := sim.NewPair(4)
+	if _, err := c.New(w, Options{Only: MSIX}); !errors.Is(err, os.ErrInvalid) {
+		t.Errorf("Elkhart Lake with MSI-X: %v", err)
+	}
+}
+
+// TestStrict: a tail at the end of the ring is legal for Linux's driver, and wrong for ours.
+func TestStrict(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		k := newCard(t, "gmac4", Options{Strict: strict})
+		const base, descriptors = 0x1000, 8
+		k.store(0x1130, descriptors-1) // DMA_CH0_RxDesc_Ring_Length
+		k.store(0x111c, base)          // DMA_CH0_RxDesc_List_Address
+		k.store(0x1128, base+16*descriptors)
+		k.store(0x1108, 1) // DMA_CH0_Rx_Control, SR
+		outside := func(v sim.Violation) bool { return v.Kind == sim.TailOutside }
+		if found := slices.ContainsFunc(k.Model().Audit(), outside); found != strict {
+			t.Errorf("strict %v: violations %v", strict, k.Model().Audit())
+		}
 	}
 }
