@@ -57,8 +57,9 @@ var allowed = map[string][]string{
 	"internal/netns":                {"golang.org/x/sys/..."}, // and only tests and rigs import it
 	"internal/pcapngtest":           {},                       // and only tests import it
 	"hwtest/rig":                    {"hwtest/rig/debian", "hwtest/rig/chips", "hwtest/rig/drive", "hwtest/rig/kernel", "hwtest/rig/linuxmodel", "hwtest/rig/note", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack", "hwtest/rig/trace", "hwtest/rig/usercheck", "stmmac/sim"},
-	"hwtest/rig/linuxmodel":         {"hwtest/rig/chips", "hwtest/rig/debian", "hwtest/rig/guest/ethtool", "hwtest/rig/guest/jobs", "hwtest/rig/kernel", "hwtest/rig/note", "hwtest/rig/pair", "stmmac/sim"},
-	"hwtest/rig/pair":               {"hwtest/rig/chips", "hwtest/rig/debian", "hwtest/rig/guest", "hwtest/rig/guest/jobs", "hwtest/rig/kernel", "stmmac/sim"},
+	"hwtest/rig/linuxmodel":         {"hwtest/rig/cards", "hwtest/rig/chips", "hwtest/rig/debian", "hwtest/rig/guest/ethtool", "hwtest/rig/guest/jobs", "hwtest/rig/kernel", "hwtest/rig/note", "hwtest/rig/pair", "stmmac/sim"},
+	"hwtest/rig/pair":               {"hwtest/rig/cards", "hwtest/rig/chips", "hwtest/rig/debian", "hwtest/rig/guest", "hwtest/rig/kernel", "stmmac/sim"},
+	"hwtest/rig/cards":              {"hwtest/rig/chips", "hwtest/rig/guest", "hwtest/rig/guest/jobs", "hwtest/rig/kernel", "stmmac/sim"},
 	"hwtest/rig/chips":              {"mmio", "stmmac/sim", "vfio/vfiouser"},
 	"hwtest/rig/modelserver":        {"hwtest/rig/chips", "stmmac/sim"},
 	"hwtest/rig/scheme":             {"hwtest/rig/debian", "hwtest/rig/qtest", "stmmac", "stmmac/bus"},

@@ -165,12 +165,13 @@ func (c *Config) args(b board, initrd, dtb string) []string {
 	return args
 }
 
-// VFIOUser is the device that a vfio-user server shows at a socket, for Config.Devices. A
-// busy machine may let the server take long, so QEMU waits for it a minute for each
-// message.
-func VFIOUser(socket string) string {
+// VFIOUser is the device that a vfio-user server shows at a socket, for Config.Devices: slot
+// 1 to 30 of the PCI bus, function 0. A busy machine may let the server take long, so QEMU
+// waits for it a minute for each message.
+func VFIOUser(socket string, slot int) string {
 	b, err := json.Marshal(map[string]any{
 		"driver": "vfio-user-pci", "socket": map[string]string{"type": "unix", "path": socket}, "x-msg-timeout": 60_000,
+		"addr": fmt.Sprintf("%x", slot),
 	})
 	if err != nil {
 		return "" // there is nothing that JSON cannot say

@@ -3,6 +3,7 @@ package guest
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -28,7 +29,7 @@ const (
 var fatalWords = []string{"Kernel panic - not syncing", "Oops: ", "Oops - ", "Internal error: Oops", "BUG: unable to handle", "general protection fault", "kernel BUG at ", "qemu: hardware error"}
 
 // Lines of Linux that mean a bug, after which it goes on.
-var warningWords = []string{"WARNING: ", "BUG: ", "INFO: task ", "UBSAN: ", "Unhandled fault", "DMAR: DRHD: handling fault status"}
+var warningWords = []string{"WARNING: ", "BUG: ", "INFO: task ", "UBSAN: ", "Unhandled fault", "DMAR: DRHD: handling fault status", "DMAR: [DMA "}
 
 func (c *console) Write(b []byte) (int, error) {
 	c.mu.Lock()
@@ -93,6 +94,20 @@ func (c *console) bugs() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]string{}, c.warnings...)
+}
+
+// take removes the lines with a text from bugs and returns them.
+func (c *console) take(text string) (taken []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.warnings = slices.DeleteFunc(c.warnings, func(l string) bool {
+		has := strings.Contains(l, text)
+		if has {
+			taken = append(taken, l)
+		}
+		return has
+	})
+	return taken
 }
 
 // err is why the file did not take all.

@@ -215,6 +215,10 @@ func paramsOf(modules []kernel.Module, params map[string]string) ([]string, erro
 // An oops is not among them: it ends the guest.
 func (g *Guest) Warnings() []string { return g.console.bugs() }
 
+// TakeWarnings returns those with a text in them, which are no Warnings any more: they were
+// provoked.
+func (g *Guest) TakeWarnings(text string) []string { return g.console.take(text) }
+
 // Off ends the guest in good order, and says how it ended: a panic on the way is an error.
 // The end of ctx ends it the hard way.
 func (g *Guest) Off(ctx context.Context) error {

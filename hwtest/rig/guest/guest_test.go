@@ -66,7 +66,7 @@ func TestConfig(t *testing.T) {
 }
 
 func TestArgs(t *testing.T) {
-	c := Config{Tree: treeWith(debian.QEMUX86), Kernel: &kernel.Kernel{Arch: "amd64"}, Dir: "/d", IOMMU: true, Devices: []string{VFIOUser("/s")}, Args: []string{"-x"}, CommandLine: "more=1"}
+	c := Config{Tree: treeWith(debian.QEMUX86), Kernel: &kernel.Kernel{Arch: "amd64"}, Dir: "/d", IOMMU: true, Devices: []string{VFIOUser("/s", 1)}, Args: []string{"-x"}, CommandLine: "more=1"}
 	b, err := c.complete()
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestArgs(t *testing.T) {
 	args := c.args(b, "/d/initrd", "")
 	for _, want := range [][]string{
 		{"-object", "memory-backend-memfd,id=ram,size=512M,share=on"}, {"-machine", "q35,memory-backend=ram"}, {"-device", "intel-iommu,intremap=on,caching-mode=on"},
-		{"-no-reboot"}, {"-serial", "chardev:console"}, {"-serial", "chardev:line"}, {"-device", `{"driver":"vfio-user-pci","socket":{"path":"/s","type":"unix"},"x-msg-timeout":60000}`},
+		{"-no-reboot"}, {"-serial", "chardev:console"}, {"-serial", "chardev:line"}, {"-device", `{"addr":"1","driver":"vfio-user-pci","socket":{"path":"/s","type":"unix"},"x-msg-timeout":60000}`},
 		{"-x", "-kernel"}, {"-initrd", "/d/initrd"}, {"-smp", "1"},
 	} {
 		if !slices.ContainsFunc(slices.Collect(windows(args, len(want))), func(w []string) bool { return slices.Equal(w, want) }) {
@@ -100,7 +100,7 @@ func TestArgs(t *testing.T) {
 		t.Errorf("%s", all)
 	}
 	var device map[string]any
-	if err := json.Unmarshal([]byte(VFIOUser(`/a "b"`)), &device); err != nil || device["driver"] != "vfio-user-pci" {
+	if err := json.Unmarshal([]byte(VFIOUser(`/a "b"`, 26)), &device); err != nil || device["driver"] != "vfio-user-pci" || device["addr"] != "1a" {
 		t.Errorf("%v, %v", device, err)
 	}
 }
@@ -154,6 +154,16 @@ func TestConsole(t *testing.T) {
 	}
 	if c.end() != "" || len(c.bugs()) > 0 {
 		t.Error("bad news of nothing")
+	}
+	// What was provoked is taken out.
+	fault := []string{"DMAR: DRHD: handling fault status reg 3", "DMAR: [DMA Read NO_PASID] Request device [00:01.0] fault addr 0x1000"}
+	for _, l := range append(fault, "WARNING: at y.c") {
+		if _, err := c.Write([]byte(l + "\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.take("DMAR: "); !slices.Equal(got, fault) || len(c.take("DMAR: ")) > 0 || !slices.Equal(c.bugs(), []string{"WARNING: at y.c"}) {
+		t.Errorf("taken %q, left %q", got, c.bugs())
 	}
 }
 

@@ -3,6 +3,7 @@ package linuxmodel
 import (
 	"context"
 
+	"github.com/gostmmac/gostmmac/hwtest/rig/cards"
 	"github.com/gostmmac/gostmmac/hwtest/rig/chips"
 	"github.com/gostmmac/gostmmac/hwtest/rig/debian"
 	"github.com/gostmmac/gostmmac/hwtest/rig/guest/jobs"
@@ -41,7 +42,7 @@ var modules = []string{"stmmac", "8021q"}
 
 // Host is a guest that runs, with its cards.
 type Host struct {
-	*pair.Host
+	*cards.Host
 	boot     *Boot
 	stations [2]string     // the MAC addresses
 	ready    chan struct{} // a job is ready for what it waits for
@@ -82,7 +83,7 @@ func (h *Host) Cover(c *chips.Coverage) {
 
 // do does a job in the guest.
 func do[R any](ctx context.Context, h *Host, j jobs.Job[R]) (R, error) {
-	return pair.Do(ctx, h.Host, j)
+	return cards.Do(ctx, h.Host, j)
 }
 
 // only is the error of a job whose result does not matter.

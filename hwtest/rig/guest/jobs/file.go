@@ -63,3 +63,20 @@ type ReadLink struct {
 func (ReadLink) Name() string { return "readlink" }
 
 func (j ReadLink) run(run) (any, error) { return os.Readlink(j.Path) }
+
+// Permit gives a file to a group and sets who may do what with it, as udev does with device
+// nodes.
+type Permit struct {
+	returns[None]
+	Path string
+	GID  uint32
+	Mode uint32 // bits of chmod(2)
+}
+
+// Name implements Job.
+func (Permit) Name() string { return "permit" }
+
+func (j Permit) run(run) (any, error) {
+	const root = 0
+	return None{}, errors.Join(os.Chown(j.Path, root, int(j.GID)), os.Chmod(j.Path, os.FileMode(j.Mode&0o777)))
+}

@@ -43,7 +43,7 @@ type runner interface {
 }
 
 // World is where jobs run: it keeps what outlives them, the network namespaces and the
-// multicast groups that were joined. Its methods may be called by several goroutines.
+// multicast groups that were joined, and the programs that run. Its methods may be called by several goroutines.
 type World struct {
 	// PowerOff ends the machine that is the world; nil where that is not to be.
 	PowerOff func() error
@@ -52,6 +52,8 @@ type World struct {
 	here   *netns.NS
 	spaces map[string]*netns.NS
 	joined map[membership]*netns.Membership
+	// programs are those that run under a tag.
+	programs map[string]*os.Process
 }
 
 // NewWorld makes a world around the namespace that the process is in.
@@ -60,7 +62,8 @@ func NewWorld() (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &World{here: here, spaces: map[string]*netns.NS{}, joined: map[membership]*netns.Membership{}}, nil
+	return &World{here: here, spaces: map[string]*netns.NS{}, joined: map[membership]*netns.Membership{},
+		programs: map[string]*os.Process{}}, nil
 }
 
 // Close lets go of the namespaces and groups.
@@ -120,7 +123,9 @@ func decoders() map[string]decoder {
 	add(of[WriteFile]())
 	add(of[List]())
 	add(of[ReadLink]())
+	add(of[Permit]())
 	add(of[Program]())
+	add(of[Signal]())
 	add(of[Space]())
 	add(of[Move]())
 	add(of[Interfaces]())

@@ -164,10 +164,10 @@ func TestProgram(t *testing.T) {
 	}
 	g.mu.Unlock()
 	p = must(t, g, Program{Path: "/bin/sh", Args: []string{"-c", `echo out; echo err >&2`}, Keep: true})
-	if d := cmp.Diff(ProgramEnd{0, "out\n"}, p); d != "" {
+	if d := cmp.Diff(ProgramEnd{Output: "out\n"}, p); d != "" {
 		t.Error(d)
 	}
-	if p := must(t, g, Program{Path: "/bin/sh", Args: []string{"-c", "kill -9 $$"}}); p.Code != -1 {
+	if p := must(t, g, Program{Path: "/bin/sh", Args: []string{"-c", "kill -9 $$"}}); p.Code != -1 || p.Signal != 9 {
 		t.Errorf("killed: %+v", p)
 	}
 	if _, err := do(t.Context(), g, Program{Path: "/none"}); !errors.Is(err, syscall.ENOENT) {
@@ -184,6 +184,75 @@ func TestProgram(t *testing.T) {
 	}()
 	if _, err := do(ctx, g, Program{Path: "/bin/sh", Args: []string{"-c", "echo running; exec sleep 1000"}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestSignal: a program that runs has a name, by which it is ended.
+func TestSignal(t *testing.T) {
+	g := newGuest(t)
+	type end struct {
+		p   ProgramEnd
+		err error
+	}
+	ended := make(chan end, 1)
+	job := Program{Tag: "sleeper", Path: "/bin/sh", Args: []string{"-c", "echo running; exec sleep 1000"}}
+	go func() {
+		p, err := do(testContext(t), g, job)
+		ended <- end{p, err}
+	}()
+	if line := <-g.said; line != "sleeper: running" {
+		t.Errorf("it says %q", line)
+	}
+	if _, err := do(t.Context(), g, job); err == nil || !strings.Contains(err.Error(), "sleeper") {
+		t.Errorf("a second of that name: %v", err)
+	}
+	must(t, g, Signal{Tag: "sleeper", Number: 9})
+	if e := <-ended; e.err != nil || e.p.Signal != 9 || e.p.Code != -1 {
+		t.Errorf("%+v, %v", e.p, e.err)
+	}
+	if err := only(do(t.Context(), g, Signal{Tag: "sleeper", Number: 9})); err == nil || !strings.Contains(err.Error(), "sleeper") {
+		t.Errorf("a program that has ended: %v", err)
+	}
+}
+
+// TestUser runs programs as somebody else, with a limit of locked memory, and gives a file to
+// its group.
+func TestUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root runs programs as somebody else")
+	}
+	g := newGuest(t)
+	own := must(t, g, Program{Path: "/bin/sh", Args: []string{"-c", "ulimit -l"}, Keep: true}).Output
+	p, err := do(testContext(t), g, Program{Path: "/bin/sh", Args: []string{"-c", "id -u; id -g; ulimit -l; ulimit -Hl"},
+		As: &User{UID: 1000, GID: 1001, Memlock: 1 << 20}, Keep: true, Dir: "/"})
+	if errors.Is(err, syscall.EPERM) {
+		t.Skip("this root may not: ", err)
+	}
+	if err != nil || p.Output != "1000\n1001\n1024\n1024\n" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p := must(t, g, Program{Path: "/bin/sh", Args: []string{"-c", "ulimit -l"}, Keep: true}); p.Output != own {
+		t.Errorf("the limit was %q and is %q", own, p.Output)
+	}
+	dir, err := os.MkdirTemp("/tmp", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "f")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	write := Program{Path: "/bin/sh", Args: []string{"-c", "echo x >" + file}, As: &User{UID: 1000, GID: 1001}, Dir: "/"}
+	if p := must(t, g, write); p.Code == 0 {
+		t.Error("somebody else wrote into a file of root")
+	}
+	must(t, g, Permit{Path: file, GID: 1001, Mode: 0o660})
+	if p := must(t, g, write); p.Code != 0 {
+		t.Errorf("the group of a file may not write: %+v", p)
+	}
+	if err := only(do(t.Context(), g, Permit{Path: file + "none"})); !errors.Is(err, syscall.ENOENT) {
+		t.Errorf("no file: %v", err)
 	}
 }
 
@@ -482,7 +551,7 @@ func TestPattern(t *testing.T) {
 // TestNames: no two jobs have one name, and their arguments survive the line.
 func TestNames(t *testing.T) {
 	all := decoders()
-	const count = 35 // of the calls of add in decoders
+	const count = 37 // of the calls of add in decoders
 	if len(all) != count {
 		t.Errorf("%d names of %d jobs: %q", len(all), count, slices.Sorted(maps.Keys(all)))
 	}
