@@ -39,6 +39,11 @@ func WithForce() BindOption { return func(o *bindOptions) { o.force = true } }
 // driver and gives it to vfio-pci or vfio-platform. It needs the rights of root. A
 // device that is with that driver already is left as it is.
 //
+// Drivers of the kernel may leave the runtime power management of a PCI function off when
+// it is taken from them, and VFIO cannot open it then; stmmac does, in all Linux up to
+// 7.3. Such a function is removed from its bus and found again, so that its interfaces and
+// the number of its group are new. For that moment no driver is looked for on the bus.
+//
 // It refuses a device with a network interface that is up (the error wraps
 // syscall.EBUSY) unless [WithForce] is given, and a platform device that
 // vfio-platform would not take. When a step fails, or ctx ends between two, what was
@@ -56,9 +61,13 @@ func Bind(ctx context.Context, k Kernel, dev string, opts ...BindOption) (*Bindi
 	want := i.Bus.vfioDriver()
 	if i.Driver == want {
 		b.undone = true
-		return b, nil
-	}
-	if err := mayBind(k, &i, o.force); err != nil {
+		if !asleep(k, &i) {
+			return b, nil
+		}
+		if err := notInUse(k, &i); err != nil {
+			return nil, wrap("bind to "+want, i.Name, err)
+		}
+	} else if err := mayBind(k, &i, o.force); err != nil {
 		return nil, wrap("bind to "+want, i.Name, err)
 	}
 	b.Warnings = bindWarnings(k, &i)
@@ -201,6 +210,14 @@ func (b *Binding) swap(ctx context.Context, want string) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if asleep(b.k, i) {
+		if err := readd(b.k, i); err != nil {
+			return err
+		}
+		if err := setOverride(b.k, i, want); err != nil {
+			return err
+		}
 	}
 	if err := probeDriver(b.k, i); err != nil {
 		return err

@@ -297,7 +297,7 @@ func TestBindEnds(t *testing.T) {
 func TestInUse(t *testing.T) {
 	for _, tc := range []struct{ name, open, says string }{
 		{"the group of another process", "proc/200/fd/5 -> /dev/vfio/14", "/dev/vfio/14 is in use, it is held by pid 200 (qemu-system-x86)"},
-		{"the device of this process", "sys/bus/pci/devices/0000:03:00.0/vfio-dev/vfio3/\nproc/100/fd/5 -> /dev/vfio/devices/vfio3", "/dev/vfio/devices/vfio3 is in use, it is held by this process"},
+		{"the device of this process", "sys/bus/pci/devices/0000:03:00.0/vfio-dev/vfio3/dev: 244:3\nproc/100/fd/5 -> /dev/vfio/devices/vfio3", "/dev/vfio/devices/vfio3 is in use, it is held by this process"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			k := bindable(t)

@@ -97,6 +97,8 @@ func (c *container) attach(i *Info, token *VFToken) (int, error) {
 	if err != nil {
 		e := &Error{Call: "VFIO_GROUP_GET_DEVICE_FD", Err: err}
 		switch {
+		case errors.Is(err, syscall.EACCES) && asleep(c.k, i):
+			e = sleepError("VFIO_GROUP_GET_DEVICE_FD", i, err)
 		case token == nil && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) && i.VF):
 			e.Remedy = "a virtual function of a PF that VFIO has needs the token of its PF (WithVFToken)"
 		case errors.Is(err, syscall.ENODEV):

@@ -611,7 +611,7 @@ func TestGroupless(t *testing.T) {
 		{"beside others", func(k *tree) { k.must(os.Remove(k.Path("sys/bus/pci/devices/" + nic + "/iommu_group"))) }, "group", Failure, "though there are 2"},
 		{"with a node of its own", func(k *tree) {
 			k.must(os.Remove(k.Path("dev/vfio/14")))
-			k.add("sys/bus/pci/devices/" + nic + "/vfio-dev/vfio7/")
+			k.add("sys/bus/pci/devices/" + nic + "/vfio-dev/vfio7/dev: 244:7")
 			k.node("dev/vfio/devices/vfio7", 0o600, 0, 0)
 		}, "node", OK, "/dev/vfio/devices/vfio7"},
 		{"without a node", func(k *tree) { k.must(os.Remove(k.Path("dev/vfio/14"))) }, "node", Failure, "udevadm trigger"},

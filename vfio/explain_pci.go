@@ -3,6 +3,7 @@ package vfio
 import (
 	"path"
 	"slices"
+	"syscall"
 )
 
 // pci makes the findings that only functions of PCI have.
@@ -43,6 +44,9 @@ func (x *examiner) registers(i *Info) {
 func (x *examiner) power(i *Info) {
 	state, ok := x.read("power", path.Join(i.dir(), "power_state"))
 	switch {
+	case asleep(x.k, i):
+		e := sleepError("", i, syscall.EACCES)
+		x.fail("power", e.Remedy, "%v", e.Err)
 	case !ok: // Linux before 5.11
 	case state == "D3cold":
 		x.warn("power", "keep it on: `echo on | sudo tee /"+path.Join(i.dir(), "power/control")+"`",

@@ -79,9 +79,9 @@ func (m *Domain) hand(i *Info, fds *FDs, o *deviceOptions) (int, error) {
 	case noContainer:
 		c = s.container
 	case *ioas:
-		return fds.Device, s.adopt(fds.Device, o.token)
+		return fds.Device, s.adopt(fds.Device, i, o.token)
 	case noIOAS:
-		return fds.Device, s.adopt(fds.Device, o.token)
+		return fds.Device, s.adopt(fds.Device, i, o.token)
 	}
 	node := i.groupNode()
 	if c.groups[node] != nil {

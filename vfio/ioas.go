@@ -55,7 +55,7 @@ func (s *ioas) attach(i *Info, token *VFToken) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	if err := s.adopt(fd, token); err != nil {
+	if err := s.adopt(fd, i, token); err != nil {
 		return -1, errors.Join(err, s.k.Close(fd))
 	}
 	return fd, nil
@@ -63,10 +63,10 @@ func (s *ioas) attach(i *Info, token *VFToken) (int, error) {
 
 // adopt binds an open device to the iommufd, unless a parent did, and puts it into
 // the address space.
-func (s *ioas) adopt(fd int, token *VFToken) error {
+func (s *ioas) adopt(fd int, i *Info, token *VFToken) error {
 	if _, err := deviceInfo(s.k, fd); err != nil {
 		// A device answers nothing before it is bound.
-		if err := s.bind(fd, token); err != nil {
+		if err := s.bind(fd, i, token); err != nil {
 			return err
 		}
 	}
@@ -78,7 +78,7 @@ func (s *ioas) adopt(fd int, token *VFToken) error {
 	return nil
 }
 
-func (s *ioas) bind(fd int, token *VFToken) error {
+func (s *ioas) bind(fd int, i *Info, token *VFToken) error {
 	arg := uapi.BindIOMMUFD{IOMMUFD: int32(s.fd)}
 	arg.Argsz = uint32(unsafe.Offsetof(arg.TokenUUIDPtr)) // without a token all kernels take it
 	var pin runtime.Pinner
@@ -92,7 +92,9 @@ func (s *ioas) bind(fd int, token *VFToken) error {
 	}
 	if _, err := s.k.Ioctl(fd, uapi.DeviceBindIOMMUFD, uapi.Bytes(&arg)); err != nil {
 		e := &Error{Call: "VFIO_DEVICE_BIND_IOMMUFD", Err: err}
-		if errors.Is(err, syscall.EINVAL) {
+		if errors.Is(err, syscall.EACCES) && asleep(s.k, i) {
+			e = sleepError("VFIO_DEVICE_BIND_IOMMUFD", i, err)
+		} else if errors.Is(err, syscall.EINVAL) {
 			e.Remedy = "the IOMMU of the device does not keep caches coherent, another device of its group is with a kernel driver, or it is a VF that needs a token (WithVFToken)"
 		}
 		return e

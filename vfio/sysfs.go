@@ -228,7 +228,9 @@ func inspect(k Kernel, b Bus, name string) (Info, error) {
 		}
 	}
 	for _, n := range names(fsys, path.Join(dir, "vfio-dev")) {
-		if strings.HasPrefix(strings.TrimPrefix(n, noiommuPrefix), "vfio") {
+		// Without CONFIG_VFIO_DEVICE_CDEV the device is there too, and has no number.
+		_, err := fs.Stat(fsys, path.Join(dir, "vfio-dev", n, "dev"))
+		if strings.HasPrefix(strings.TrimPrefix(n, noiommuPrefix), "vfio") && err == nil {
 			i.Cdev = n
 		}
 	}

@@ -129,3 +129,18 @@ func TestNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNoCdev: with a kernel without nodes of devices the device of VFIO is in sysfs too.
+func TestNoCdev(t *testing.T) {
+	for _, c := range []struct {
+		cfg  vfiotest.Config
+		want string
+	}{{vfiotest.Config{Type1: true}, ""}, {vfiotest.Config{Type1: true, IOMMUFD: true}, "vfio0"}} {
+		k := newKernel(t, c.cfg)
+		addPCI(t, k, card("0000:03:00.0", 7))
+		i, err := vfio.Lookup(k, "0000:03:00.0")
+		if err != nil || i.Cdev != c.want {
+			t.Errorf("%+v: node %q, want %q: %v", c.cfg, i.Cdev, c.want, err)
+		}
+	}
+}

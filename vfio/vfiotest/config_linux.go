@@ -100,6 +100,10 @@ type PCI struct {
 	// KeepMaster lets bus mastering survive a reset, as Linux does. Without it the
 	// driver has to turn it on again.
 	KeepMaster bool
+	// PMOff makes Native leave the runtime power management of the function off when it is
+	// taken away, as stmmac does: the function cannot be opened then, until it was removed
+	// and found again.
+	PMOff bool
 	// OnReset is called after each reset, from the goroutine that asked for it.
 	OnReset func()
 }

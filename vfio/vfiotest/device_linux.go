@@ -31,7 +31,9 @@ type Device struct {
 	driver, native, override string
 	net                      []string
 	group                    *group
-	cdev                     int // number of its node, -1 for none
+	cdev                     int // number below vfio-dev, -1 for none; its node has it too
+	home                     int // the group that it was added to, -1 for none
+	pmOff                    bool
 
 	regions []region
 	irqs    []irq
@@ -132,23 +134,28 @@ func (k *Kernel) add(d *Device, regions []Region, num int) (*Device, error) {
 			return nil, err
 		}
 	}
-	if num >= 0 {
-		d.join(num, false)
-	}
-	k.devices = append(k.devices, d)
+	d.home = num
 	driver := d.driver
 	d.driver = ""
 	if d.isVFIO(driver) {
 		d.override = driver // no VFIO driver takes a device by its ids
 	}
-	err := d.writeTree()
-	if err == nil && driver != "" {
-		err = d.bind(driver)
-	}
-	if err != nil {
+	if err := d.appear(driver); err != nil {
 		return nil, fmt.Errorf("vfiotest: %s: %w", d.name, errors.Join(err, d.vanish()))
 	}
 	return d, nil
+}
+
+// appear puts the device on its bus and gives it to a driver, "" for none.
+func (d *Device) appear(driver string) error {
+	if d.home >= 0 {
+		d.join(d.home, false)
+	}
+	d.k.devices = append(d.k.devices, d)
+	if err := d.writeTree(); err != nil || driver == "" {
+		return err
+	}
+	return d.bind(driver)
 }
 
 // join puts the device into a group, which is made if there is none of the number.
@@ -256,6 +263,14 @@ func (d *Device) resettable() bool {
 		return d.pci.FLR
 	}
 	return d.platform.Reset
+}
+
+// wake is what the kernel does before it opens the device.
+func (d *Device) wake() error {
+	if d.pmOff {
+		return unix.EACCES
+	}
+	return nil
 }
 
 // open counts one more user. The first finds a device that was reset and does no DMA.

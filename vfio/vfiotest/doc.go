@@ -74,7 +74,8 @@
 //	  UNSET_CONTAINER: a device is open              EBUSY
 //	  GET_DEVICE_FD: no such device in the group     ENODEV
 //	  GET_DEVICE_FD: container or IOMMU not set      EINVAL
-//	  GET_DEVICE_FD: token missing or wrong          EACCES
+//	  GET_DEVICE_FD: token missing or wrong, runtime
+//	    power management is off (PCI.PMOff)          EACCES
 //	  GET_DEVICE_FD: token malformed or not needed,
 //	    unknown option                               EINVAL
 //	device
@@ -103,6 +104,7 @@
 //	  BIND_IOMMUFD: bound already, not its own node,
 //	    open by the group's users                    EINVAL
 //	  BIND_IOMMUFD: the group is open                EBUSY
+//	  BIND_IOMMUFD: runtime power management is off  EACCES
 //	  BIND_IOMMUFD: the descriptor is something else EBADFD
 //	  BIND_IOMMUFD: not viable, or the group belongs
 //	    to another iommufd                           EPERM

@@ -160,6 +160,9 @@ func (g *group) openDevice(name string) (int, error) {
 	if g.noiommu && !g.k.cfg.CapSysRawIO {
 		return 0, unix.EPERM
 	}
+	if err := d.wake(); err != nil {
+		return 0, err
+	}
 	f := &deviceFile{d: d, granted: true, users: 1}
 	g.users++
 	d.open()

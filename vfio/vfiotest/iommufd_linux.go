@@ -372,6 +372,9 @@ func (f *deviceFile) bind(arg []byte) error {
 	if err := d.checkToken(token); err != nil {
 		return err
 	}
+	if err := d.wake(); err != nil {
+		return err
+	}
 	f.granted = true
 	d.group.cdevs++
 	d.iommufd, d.id = u, u.alloc(d)

@@ -33,6 +33,7 @@ type Kernel struct {
 	nextFD  int
 	fds     map[int]any // *container, *group, *deviceFile, *iommufd
 	devices []*Device
+	removed []*Device // through their attribute; a rescan finds them
 	groups  map[int]*group
 	drivers map[string]bool // "pci/vfio-pci"
 	spaces  int             // IOVA spaces that were made, for their names
@@ -134,7 +135,10 @@ func (k *Kernel) Free() {
 	for _, m := range k.memory {
 		m.close()
 	}
-	k.devices, k.memory = nil, nil
+	for _, d := range k.removed {
+		d.regions = nil
+	}
+	k.devices, k.removed, k.memory = nil, nil, nil
 }
 
 // unlock frees the lock and does what had to wait for that.

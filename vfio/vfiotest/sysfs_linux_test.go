@@ -127,8 +127,8 @@ func TestInterfaces(t *testing.T) {
 		cfg  vfiotest.Config
 		want map[string]string
 	}{
-		{vfiotest.Config{Type1: true}, map[string]string{"dev": "vfio", "dev/vfio": "7 vfio", pciDir + "/vfio-dev": "none"}},
-		{vfiotest.Config{IOMMUFD: true}, map[string]string{"dev": "iommu vfio", "dev/vfio": "devices", pciDir + "/vfio-dev": "vfio0"}},
+		{vfiotest.Config{Type1: true}, map[string]string{"dev": "vfio", "dev/vfio": "7 vfio", pciDir + "/vfio-dev/vfio0": ""}},
+		{vfiotest.Config{IOMMUFD: true}, map[string]string{"dev": "iommu vfio", "dev/vfio": "devices", pciDir + "/vfio-dev/vfio0": "dev"}},
 	} {
 		r := newRig(t, c.cfg)
 		r.pci(nic())
@@ -140,6 +140,58 @@ func TestInterfaces(t *testing.T) {
 	r.pci(p)
 	r.tree(map[string]string{"sys/bus/pci/drivers": "dwmac-motorcomm", "sys/bus/platform/drivers": "vfio-platform"})
 	r.want(r.k.WriteFile("sys/bus/pci/drivers/vfio-pci/bind", nicName), unix.ENOENT)
+}
+
+// TestRuntimePM: a driver that leaves the runtime power management off keeps the function
+// from being opened, until it was removed and found again.
+func TestRuntimePM(t *testing.T) {
+	r := newRig(t, vfiotest.Config{})
+	p := nic()
+	p.Driver, p.Native, p.PMOff = "dwmac-motorcomm", "", true
+	d := r.pci(p)
+	status := func(want string) {
+		t.Helper()
+		r.tree(map[string]string{pciDir + "/power/runtime_status": want + "\n"})
+	}
+	write := func(file, data string) {
+		t.Helper()
+		r.want(r.k.WriteFile(file, data), nil)
+	}
+	toVFIO := func() {
+		t.Helper()
+		write(pciDir+"/driver_override", "vfio-pci")
+		if d.Driver() != "" {
+			write(pciDir+"/driver/unbind", nicName)
+		}
+		write("sys/bus/pci/drivers_probe", nicName)
+	}
+	status("active")
+	toVFIO()
+	status("unsupported")
+	open := func() error {
+		dom, err := vfio.Open(t.Context(), nicName, vfio.WithKernel(r.k))
+		if err == nil {
+			err = dom.Close()
+		}
+		return err
+	}
+	r.want(open(), unix.EACCES)
+	// With the drivers switched off it stays alone when it is found.
+	write("sys/bus/pci/drivers_autoprobe", "0")
+	write(pciDir+"/remove", "1")
+	r.tree(map[string]string{"sys/bus/pci/devices": "", "sys/kernel/iommu_groups": "", "dev/vfio/devices": ""})
+	r.want(r.k.WriteFile(pciDir+"/remove", "1"), fs.ErrNotExist)
+	write("sys/bus/pci/rescan", "1")
+	r.tree(map[string]string{pciDir + "/driver": "none", pciDir + "/driver_override": "(null)\n", pciDir + "/iommu_group": "-> 7"})
+	status("active")
+	toVFIO()
+	r.want(open(), nil)
+	// Its own driver takes it when it may.
+	write("sys/bus/pci/drivers_autoprobe", "1")
+	write(pciDir+"/remove", "1")
+	write("sys/bus/pci/rescan", "1")
+	write("sys/bus/pci/rescan", "1")
+	r.tree(map[string]string{"sys/bus/pci/devices": nicName, pciDir + "/driver": "-> dwmac-motorcomm"})
 }
 
 // TestBind takes a function from its driver to VFIO and back, with mistakes on the

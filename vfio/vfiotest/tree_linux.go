@@ -73,6 +73,8 @@ func groupDir(n int) string { return path.Join("sys/kernel/iommu_groups", strcon
 const (
 	noiommuParam = "sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
 	entryParam   = "sys/module/vfio_iommu_type1/parameters/dma_entry_limit"
+	rescan       = "sys/bus/pci/rescan"
+	autoprobe    = "sys/bus/pci/drivers_autoprobe"
 )
 
 func yesNo(b bool) string {
@@ -106,6 +108,8 @@ func (k *Kernel) writeTree() error {
 			t.file(name, "")
 		}
 	}
+	t.file(rescan, "")
+	t.file(autoprobe, "1\n")
 	for _, b := range []vfio.Bus{pciBus, platformBus} {
 		t.mkdir(busDir(b, "devices"))
 		t.file(busDir(b, "drivers_probe"), "")
@@ -143,6 +147,8 @@ func (d *Device) writeTree() error {
 		attr("class", "0x%06x\n", p.Class)
 		attr("irq", "%d\n", 16*boolInt(p.INTx))
 		attr("resource", "%s", d.resource())
+		attr("remove", "")
+		attr("power/runtime_status", "%s", d.runtimeStatus())
 		if p.FLR {
 			attr("reset_method", "flr\n")
 		}
@@ -164,6 +170,14 @@ func (d *Device) writeTree() error {
 	}
 	d.k.addDriver(t, d.bus, d.native)
 	return t.err
+}
+
+// runtimeStatus is the state of the runtime power management.
+func (d *Device) runtimeStatus() string {
+	if d.pmOff {
+		return "unsupported\n"
+	}
+	return "active\n"
 }
 
 // physfn is the function 0 of a slot.
@@ -233,7 +247,10 @@ func (k *Kernel) reserved() string {
 	return b.String()
 }
 
-// cdevName is the name of the device's own node, "" for none.
+// cdevMajor is the number of the driver of the nodes.
+const cdevMajor = 244
+
+// cdevName is the name of the device below vfio-dev and of its own node, "" for none.
 func (d *Device) cdevName() string {
 	if d.cdev < 0 {
 		return ""
@@ -289,9 +306,11 @@ func (d *Device) bind(driver string) error {
 	t.link(dir, path.Join(d.dir(), "driver"))
 	t.link(d.dir(), path.Join(dir, d.name))
 	if d.vfio() {
+		d.cdev = free(func(n int) bool { return slices.ContainsFunc(k.devices, func(o *Device) bool { return o.cdev == n }) })
+		dir := path.Join(d.dir(), "vfio-dev", d.cdevName())
+		t.mkdir(dir)
 		if k.cfg.IOMMUFD {
-			d.cdev = free(func(n int) bool { return slices.ContainsFunc(k.devices, func(o *Device) bool { return o.cdev == n }) })
-			t.mkdir(path.Join(d.dir(), "vfio-dev", d.cdevName()))
+			t.file(path.Join(dir, "dev"), fmt.Sprintf("%d:%d\n", cdevMajor, d.cdev))
 			t.node("dev/vfio/devices/"+d.cdevName(), true)
 		}
 		d.group.nodes(t)
@@ -317,6 +336,10 @@ func (d *Device) unbind() error {
 		t.remove("dev/vfio/devices/" + d.cdevName())
 		d.cdev = -1
 	}
+	if d.driver == d.native && d.pci.PMOff {
+		d.pmOff = true
+		t.file(path.Join(d.dir(), "power/runtime_status"), d.runtimeStatus())
+	}
 	d.driver = ""
 	if d.group != nil {
 		d.group.nodes(t)
@@ -339,8 +362,8 @@ func (d *Device) removeTree() error {
 }
 
 // WriteFile implements vfio.Kernel. It does what the kernel does for
-// driver_override, bind, unbind, drivers_probe and the parameter of noiommu mode;
-// another file just takes the data. Unbinding a device from VFIO asks its user to
+// driver_override, bind, unbind, drivers_probe, remove, rescan and the parameter of noiommu
+// mode; another file just takes the data. Unbinding a device from VFIO asks its user to
 // let it go (the request interrupt) and waits until it is closed.
 func (k *Kernel) WriteFile(name, data string) error {
 	k.mu.Lock()
@@ -384,6 +407,12 @@ func (k *Kernel) writeFile(name, data string) error {
 			if d := k.find(bus, rest[1]); d != nil {
 				return d.setOverride(word)
 			}
+		case len(rest) == 3 && rest[0] == "devices" && rest[2] == "remove" && word == "1":
+			if d := k.find(bus, rest[1]); d != nil {
+				return k.remove(d)
+			}
+		case name == rescan && word == "1":
+			return k.rescan()
 		case len(rest) == 4 && rest[0] == "devices" && rest[2] == "driver" && rest[3] == "unbind":
 			if d := k.find(bus, rest[1]); d != nil {
 				return k.unbindFrom(k.find(bus, word), d.driver)
@@ -461,6 +490,42 @@ func (k *Kernel) probe(b vfio.Bus, name string) error {
 		return unix.EINVAL
 	} else if err != nil {
 		return errno(err)
+	}
+	return nil
+}
+
+// remove takes a function from its bus, until a rescan finds it.
+func (k *Kernel) remove(d *Device) error {
+	if d.driver != "" {
+		if err := k.unbindFrom(d, d.driver); err != nil {
+			return err
+		}
+	}
+	if err := d.vanish(); err != nil {
+		return errno(err)
+	}
+	d.override, d.pmOff = "", false
+	k.removed = append(k.removed, d)
+	return nil
+}
+
+// rescan finds the functions that were removed, and gives them to their drivers unless that
+// is switched off.
+func (k *Kernel) rescan() error {
+	probe, err := os.ReadFile(k.Path(autoprobe))
+	if err != nil {
+		return errno(err)
+	}
+	found := k.removed
+	k.removed = nil
+	for _, d := range found {
+		driver := ""
+		if strings.TrimSpace(string(probe)) == "1" && k.drivers[string(d.bus)+"/"+d.native] {
+			driver = d.native
+		}
+		if err := d.appear(driver); err != nil {
+			return errno(err)
+		}
 	}
 	return nil
 }
