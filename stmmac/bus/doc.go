@@ -30,8 +30,9 @@
 //	width=      bits of a bus address, 32 to 64
 //	addr=       the MAC's address, 02:00:00:00:00:01
 //	iommu=      the way to the device: auto (the default: an iommufd if there is one,
-//	            else its group), group, iommufd, or noiommu, which lets it reach
-//	            all memory of the machine where no IOMMU stands before it
+//	            else its group), group, iommufd, or noiommu, which is auto and lets
+//	            it reach all memory of the machine where no IOMMU stands before it;
+//	            noiommu-group is that by its group
 //	bind=       off (the default) or on: take the device from its kernel driver,
 //	            as root, and give it back when it is closed
 //

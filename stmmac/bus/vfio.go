@@ -67,7 +67,7 @@ func vfioKeys() []vfioKey {
 		}},
 		{"iommu", func(s *vfioSpec, v string) error {
 			if _, ok := domainOptions(v); !ok {
-				return invalid("none of auto, group, iommufd and noiommu")
+				return invalid("none of auto, group, iommufd, noiommu and noiommu-group")
 			}
 			s.iommu = v
 			return nil
@@ -119,6 +119,8 @@ func domainOptions(iommu string) ([]vfio.Option, bool) {
 		return []vfio.Option{vfio.WithBackend(vfio.IOMMUFD)}, true
 	case "noiommu":
 		return []vfio.Option{vfio.WithNoIOMMU()}, true
+	case "noiommu-group":
+		return []vfio.Option{vfio.WithNoIOMMU(), vfio.WithBackend(vfio.Group)}, true
 	}
 	return nil, false
 }
@@ -184,7 +186,7 @@ func (o *Opener) openVFIO(ctx context.Context, a Address) (*Handle, error) {
 		}
 		h.closers = []func() error{b.Restore}
 	}
-	if s.iommu == "noiommu" && i.NoIOMMU() {
+	if strings.HasPrefix(s.iommu, "noiommu") && i.NoIOMMU() {
 		o.warn(a, "no IOMMU stands before it: it reads and writes all memory of the machine")
 	}
 	if err := o.openDevice(ctx, h, k, s, &i, g); err != nil {

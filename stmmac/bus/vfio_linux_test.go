@@ -287,9 +287,18 @@ func TestNoIOMMU(t *testing.T) {
 	mustOpen(t, o, "pci:0000:03:00.0,iommu=noiommu").Close()
 	var warned []string
 	o.Warn = func(a Address, text string) { warned = append(warned, a.Location+" "+text) }
-	mustOpen(t, o, "pci:0000:03:00.0,iommu=noiommu")
-	if len(warned) != 1 || !strings.Contains(warned[0], "0000:03:00.0 no IOMMU") || !strings.Contains(warned[0], "all memory") {
-		t.Errorf("warnings: %q", warned)
+	for n, c := range []struct {
+		iommu   string
+		backend vfio.Backend
+	}{{"noiommu", vfio.IOMMUFD}, {"noiommu-group", vfio.Group}} {
+		h := mustOpen(t, o, "pci:0000:03:00.0,iommu="+c.iommu)
+		if len(warned) != n+1 || !strings.Contains(warned[n], "0000:03:00.0 no IOMMU") || !strings.Contains(warned[n], "all memory") {
+			t.Errorf("warnings: %q", warned)
+		}
+		if b, _ := o.domains[c.iommu].dom.Backend(); b != c.backend {
+			t.Errorf("%s: back end %v", c.iommu, b)
+		}
+		h.Close()
 	}
 }
 
