@@ -30,6 +30,7 @@ type load struct {
 func startLoad(r *rig) *load {
 	ctx, stop := context.WithCancel(r.env.ctx)
 	l := &load{r: r, stop: stop}
+	r.load = l
 	first := r.seq
 	r.seq += 1 << 20
 	l.all.Go(func() { l.fromDevice(ctx, first) })
@@ -152,8 +153,7 @@ func (l *load) flows() {
 // end ends the traffic and waits until what is left of it has arrived.
 func (l *load) end() {
 	l.r.Helper()
-	l.stop()
-	l.all.Wait()
+	l.abort()
 	for i, err := range l.errs {
 		if i < 3 {
 			l.r.Errorf("under load: %v", err)
@@ -161,6 +161,12 @@ func (l *load) end() {
 	}
 	l.r.figure("frames", l.arrived+l.returned)
 	l.r.flush()
+}
+
+// abort ends the traffic.
+func (l *load) abort() {
+	l.stop()
+	l.all.Wait()
 }
 
 // flush takes what is left on the wire, up to a mark each way.

@@ -40,6 +40,7 @@ type rig struct {
 
 	stop  context.CancelFunc
 	pumps sync.WaitGroup
+	load  *load // the last one
 }
 
 // shared is what the subtests of a test have in common.
@@ -132,7 +133,11 @@ func (r *rig) link() {
 	if l, ok := r.env.peer.(peer.Linked); ok {
 		ctx, cancel := context.WithTimeout(r.env.ctx, linkPatience)
 		defer cancel()
-		r.must(l.AwaitLink(ctx))
+		var mode stmmac.LinkModes
+		if r.env.phy {
+			mode = r.mac.Link().Mode()
+		}
+		r.must(l.AwaitLink(ctx, mode))
 	}
 }
 
@@ -209,6 +214,10 @@ func (r *rig) close() {
 	}
 	if r.mac == nil {
 		return
+	}
+	if r.load != nil {
+		r.load.abort() // of a test that failed: the next ones must not see its frames
+		r.load = nil
 	}
 	if err := r.mac.Err(); err != nil {
 		r.Errorf("the MAC failed: %v", err)

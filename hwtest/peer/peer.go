@@ -55,8 +55,9 @@ type Puller interface {
 // Linked is a peer with a link of its own, which comes up later than that of the
 // device, or earlier.
 type Linked interface {
-	// AwaitLink waits until the link of the peer is up.
-	AwaitLink(ctx context.Context) error
+	// AwaitLink waits until the link of the peer is up, in a mode where there is a PHY at
+	// each end: 0 is any. The peer may see late that the mode has changed.
+	AwaitLink(ctx context.Context, mode stmmac.LinkModes) error
 }
 
 // Echoer is a peer that can send frames of the device back by itself.

@@ -80,7 +80,7 @@ func open(t *testing.T, device, spec string) (*stmmac.MAC, Peer) {
 		t.Fatal(err)
 	}
 	if l, ok := p.(Linked); ok {
-		if err := l.AwaitLink(t.Context()); err != nil {
+		if err := l.AwaitLink(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 	}

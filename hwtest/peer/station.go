@@ -73,13 +73,16 @@ func (s *station) Options() []stmmac.Option { return nil }
 func (s *station) Attach(context.Context, *stmmac.MAC) error { return nil }
 
 // AwaitLink implements Linked.
-func (s *station) AwaitLink(ctx context.Context) error {
+func (s *station) AwaitLink(ctx context.Context, mode stmmac.LinkModes) error {
+	if !s.Can(Partner) {
+		mode = 0
+	}
 	for l := range s.mac.Links(ctx) {
-		if l.Up {
+		if l.Up && (mode == 0 || l.Mode() == mode) {
 			return nil
 		}
 	}
-	return failed("wait for the link", s.name, fmt.Errorf("it is down (%s): %w", s.mac.LinkReason(), errors.Join(ctx.Err(), s.mac.Err())))
+	return failed("wait for the link", s.name, fmt.Errorf("it is %v (%s), want %v: %w", s.mac.Link(), s.mac.LinkReason(), mode, errors.Join(ctx.Err(), s.mac.Err())))
 }
 
 // Plug turns the PHY off, which the partner sees as a cable that was pulled.

@@ -255,6 +255,11 @@ type PHYState struct {
 	Passing bool
 	// EEE says that both ends negotiated Energy Efficient Ethernet for this link.
 	EEE bool
+	// Offer is what the other end of the cable finds, as SetPartner takes it: what this
+	// PHY advertised when it began to negotiate, or the mode that it is forced to, of
+	// which there is none if Modes is 0. A PHY that is powered down, in reset or in
+	// loopback offers nothing.
+	Offer Partner
 }
 
 // PHYState returns the state of the PHY. It is the zero value without a PHY.
@@ -273,6 +278,7 @@ func (m *Model) PHYState() PHYState {
 		Loopback: p.control&bmcrLoopback != 0, Reset: p.inReset() || p.held(), EEE: p.eeeActive(),
 	}
 	s.Passing = s.Link && !m.phyGate(p).blocked
+	s.Offer = p.offer()
 	return s
 }
 

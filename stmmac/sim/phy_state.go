@@ -237,6 +237,17 @@ func (p *phy) advertised() (m LinkModes) {
 	return m & (p.cfg.Modes | modesPause)
 }
 
+// offer is what the other end of the cable finds.
+func (p *phy) offer() Partner {
+	switch {
+	case p.held() || p.inReset() || p.control&(bmcrPowerDown|bmcrLoopback) != 0:
+		return Partner{}
+	case p.control&bmcrAN == 0:
+		return Partner{Modes: p.forced() & modesLow, Fixed: true, NoEEE: true}
+	}
+	return Partner{Modes: p.sent, NoEEE: p.eeeSent == 0}
+}
+
 // setControl is a store to the bits of BMCR, in either clause.
 func (p *phy) setControl(v uint16, now time.Duration) {
 	if v&bmcrReset != 0 {

@@ -468,3 +468,46 @@ func TestOtherPHYs(t *testing.T) {
 	g.want22(0, regWant{regBMSR, 0x796d})
 	g.clean()
 }
+
+// TestOffer: what the other end of the cable finds of a PHY.
+func TestOffer(t *testing.T) {
+	g := newRig(t, withPHY(PHYConfig{Address: 1, EEE: true}))
+	offer := func(what string, want Partner) {
+		t.Helper()
+		if got := g.d.PHYState().Offer; got != want {
+			t.Errorf("%s: %+v, want %+v", what, got, want)
+		}
+	}
+	const all = modesLow | modesGigabit
+	offer("after reset", Partner{Modes: all})
+	g.write22(1, regANAR, anIEEE8023|an100Full|anPause)
+	offer("what was written, before it negotiates", Partner{Modes: all})
+	g.write22(1, regBMCR, bmcrAN|bmcrRestart)
+	offer("negotiating", Partner{Modes: Mode100Full | ModePause | modesGigabit})
+	g.write22(1, regMSCR, 0)
+	g.write22(1, regBMCR, bmcrAN|bmcrRestart)
+	offer("without gigabit", Partner{Modes: Mode100Full | ModePause})
+	g.write22(1, regBMCR, bmcrSpeedLow|bmcrDuplex)
+	offer("forced", Partner{Modes: Mode100Full, Fixed: true, NoEEE: true})
+	g.write22(1, regBMCR, bmcrSpeedHigh|bmcrDuplex)
+	offer("forced to what has to be negotiated", Partner{Fixed: true, NoEEE: true})
+	g.write22(1, regBMCR, bmcrAN|bmcrPowerDown)
+	offer("powered down", Partner{})
+	g.write22(1, regBMCR, bmcrAN|bmcrLoopback)
+	offer("in loopback", Partner{})
+	g.write22(1, regBMCR, bmcrReset)
+	offer("in reset", Partner{})
+	g.settle()
+	offer("after that", Partner{Modes: all})
+	// A PHY that gets the offer of another one as its partner agrees with it.
+	h := newRig(t, withPHY(PHYConfig{Address: 1, Modes: Mode10Full | Mode100Full}))
+	h.d.SetPartner(g.d.PHYState().Offer)
+	g.d.SetPartner(h.d.PHYState().Offer)
+	g.settle()
+	h.settle()
+	g.wantLink(100, true)
+	h.wantLink(100, true)
+	if p := g.d.PHYState(); p.Offer.NoEEE || !h.d.PHYState().Offer.NoEEE {
+		t.Errorf("EEE: %+v and %+v", p.Offer, h.d.PHYState().Offer)
+	}
+}
