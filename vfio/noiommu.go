@@ -85,7 +85,7 @@ func (s noIOAS) mapDMA(mem []byte, iova uint64) (uint64, error) {
 // locate asks where n bytes lie, which must be together.
 func (s noIOAS) locate(_, iova, n uint64) (bus uint64, err error) {
 	for done := uint64(0); done < n; {
-		arg := uapi.IOASGetPA{IOASID: s.id, IOVA: iova + done}
+		arg := uapi.IOASGetPA{IOASID: s.id, IOVA: iova + done, Length: n - done}
 		arg.Size = uint32(len(uapi.Bytes(&arg)))
 		if _, err := s.k.Ioctl(s.fd, uapi.IOASNoIOMMUGetPA, uapi.Bytes(&arg)); err != nil {
 			e := &Error{Call: "IOMMU_IOAS_NOIOMMU_GET_PA", Err: err}

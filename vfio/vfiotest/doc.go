@@ -124,8 +124,10 @@
 //	  IOAS_MAP: no such memory in the process        EFAULT
 //	  IOAS_UNMAP: nothing there, or it would cut     ENOENT
 //	  IOMMU_DESTROY: a device is attached            EBUSY
-//	  NOIOMMU_GET_PA: no noiommu device is attached  EOPNOTSUPP
+//	  NOIOMMU_GET_PA: without CapSysRawIO            EPERM
+//	  NOIOMMU_GET_PA: length 0                       EINVAL
 //	  NOIOMMU_GET_PA: not mapped                     ENOENT
+//	  NOIOMMU_GET_PA: no noiommu device is attached  EOPNOTSUPP
 //	sysfs
 //	  no such attribute                              ENOENT
 //	  bind: no such device, or no match              ENODEV

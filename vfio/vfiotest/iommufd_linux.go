@@ -304,19 +304,24 @@ func (u *iommufd) getPA(arg []byte) error {
 	if err != nil {
 		return err
 	}
-	if v.Flags != 0 {
+	switch {
+	case !u.k.cfg.CapSysRawIO:
+		return unix.EPERM
+	case v.Flags != 0:
 		return unix.EOPNOTSUPP
+	case v.Length == 0:
+		return unix.EINVAL
 	}
 	s, err := u.ioas(v.IOASID)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(s.devices, func(d *Device) bool { return d.group.noiommu }) {
-		return unix.EOPNOTSUPP
-	}
 	i := s.maps.from(v.IOVA)
 	if i == len(s.maps.maps) || s.maps.maps[i].IOVA > v.IOVA {
 		return unix.ENOENT
+	}
+	if !slices.ContainsFunc(s.devices, func(d *Device) bool { return d.group.noiommu }) {
+		return unix.EOPNOTSUPP
 	}
 	v.OutPhys, v.Length = u.k.getPA(&s.maps.maps[i], v.IOVA, v.Length)
 	writeArg(arg, &v, size)

@@ -231,13 +231,14 @@ func TestGetPA(t *testing.T) {
 			want       error
 			together   uint64 // unless scattered, when it is at most to the end of the page
 		}{
-			{0x10000, 0, nil, 3 * page},
-			{0x10008, 0, nil, 3*page - 8},
-			{0x11000, 0, nil, 2 * page},
+			{0x10000, 1 << 40, nil, 3 * page},
+			{0x10008, 1 << 40, nil, 3*page - 8},
+			{0x11000, 2 * page, nil, 2 * page},
 			{0x10000, page + 1, nil, page + 1},
-			{0x12fff, 0, nil, 1},
-			{0x13000, 0, unix.ENOENT, 0},
-			{0xffff, 0, unix.ENOENT, 0},
+			{0x12fff, 2, nil, 1},
+			{0x10000, 0, unix.EINVAL, 0},
+			{0x13000, 1, unix.ENOENT, 0},
+			{0xffff, 1, unix.ENOENT, 0},
 		} {
 			v := uapi.IOASGetPA{Size: 40, IOASID: c.ioas, IOVA: x.iova, Length: x.most}
 			_, err := call(r.k, c.iommufd, uapi.IOASNoIOMMUGetPA, &v)
@@ -255,7 +256,7 @@ func TestGetPA(t *testing.T) {
 				t.Errorf("scatter %v: DMA at %#x: %v", scatter, v.OutPhys, err)
 			}
 		}
-		v := uapi.IOASGetPA{Size: 40, IOASID: c.ioas, IOVA: 0x10000}
+		v := uapi.IOASGetPA{Size: 40, IOASID: c.ioas, IOVA: 0x10000, Length: 1}
 		r.ok(call(r.k, c.iommufd, uapi.IOASNoIOMMUGetPA, &v))
 		u := uapi.IOASUnmapArg{Size: 24, IOASID: c.ioas, IOVA: 0x10000, Length: 3 * page}
 		r.ok(call(r.k, c.iommufd, uapi.IOASUnmap, &u))
@@ -263,16 +264,24 @@ func TestGetPA(t *testing.T) {
 			t.Errorf("scatter %v: DMA to memory that was unmapped", scatter)
 		}
 		empty := r.ioas(c.iommufd)
-		_, err := call(r.k, c.iommufd, uapi.IOASNoIOMMUGetPA, &uapi.IOASGetPA{Size: 40, IOASID: empty})
-		r.want(err, unix.EOPNOTSUPP)
+		_, err := call(r.k, c.iommufd, uapi.IOASNoIOMMUGetPA, &uapi.IOASGetPA{Size: 40, IOASID: empty, Length: 1})
+		r.want(err, unix.ENOENT)
 		_, err = call(r.k, c.iommufd, uapi.IOASNoIOMMUGetPA, &uapi.IOASGetPA{Size: 40, IOASID: c.ioas, Flags: 1})
 		r.want(err, unix.EOPNOTSUPP)
 	}
-	r := newRig(t, vfiotest.Config{})
-	r.pci(nic())
-	c := r.cdev("vfio0")
-	_, err := call(r.k, c.iommufd, uapi.IOASNoIOMMUGetPA, &uapi.IOASGetPA{Size: 40, IOASID: c.ioas})
-	r.want(err, unix.EOPNOTSUPP)
+	for _, c := range []struct {
+		rawIO bool
+		want  error
+	}{{true, unix.EOPNOTSUPP}, {false, unix.EPERM}} {
+		r := newRig(t, vfiotest.Config{CapSysRawIO: c.rawIO})
+		r.pci(nic())
+		dev := r.cdev("vfio0")
+		r.command(dev.device, 6)
+		_, addr := r.memory(1)
+		r.want(r.mapIOAS(dev.iommufd, dev.ioas, 0x10000, addr, page), nil)
+		_, err := call(r.k, dev.iommufd, uapi.IOASNoIOMMUGetPA, &uapi.IOASGetPA{Size: 40, IOASID: dev.ioas, IOVA: 0x10000, Length: page})
+		r.want(err, c.want)
+	}
 }
 
 func (r *rig) names(dir string) (all []string) {

@@ -136,10 +136,7 @@ func (k *Kernel) pagemapEntry(page uint64) uint64 {
 // getPA serves IOMMU_IOAS_NOIOMMU_GET_PA on an address that is mapped at m.
 func (k *Kernel) getPA(m *Mapping, iova, most uint64) (pa, n uint64) {
 	addr := m.Addr + iova - m.IOVA
-	left := m.IOVA + m.Size - iova
-	if most > 0 {
-		left = min(left, most)
-	}
+	left := min(m.IOVA+m.Size-iova, most)
 	pa = k.phys.of(addr)
 	n = k.phys.page - addr%k.phys.page
 	for n < left && k.phys.of(addr+n) == pa+n {

@@ -43,9 +43,9 @@ type IOASUnmapArg struct {
 	IOVA, Length uint64
 }
 
-// IOASGetPA is struct iommu_ioas_noiommu_get_pa: IOVA is looked up; Length is the
-// most that is asked about (0: no limit) and returns how many bytes from there on
-// are contiguous in memory; OutPhys is the physical address.
+// IOASGetPA is struct iommu_ioas_noiommu_get_pa: IOVA is looked up; Length, which is not 0,
+// is the most that is asked about and returns how many bytes from there on are contiguous
+// in memory; OutPhys is the physical address.
 type IOASGetPA struct {
 	Size, Flags, IOASID, _ uint32
 	IOVA, Length, OutPhys  uint64
