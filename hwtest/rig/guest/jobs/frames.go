@@ -24,6 +24,20 @@ const (
 	shortest  = 60 // bytes of a frame on the wire, without its FCS
 )
 
+// Wire is what whole frames without FCS go to and come from: an interface of the kernel, or
+// a MAC that a program drives. One goroutine uses it, but for Close.
+type Wire interface {
+	Send(frame []byte) error
+	// Recv waits for a frame and returns it in buf.
+	Recv(buf []byte) (frame []byte, err error)
+	// SetReadDeadline makes Recv end at a time; the zero time is none.
+	SetReadDeadline(t time.Time) error
+	// Close ends Recv. It is called twice.
+	Close() error
+}
+
+var _ Wire = (*netns.Ether)(nil)
+
 // Frames sends frames of every length and compares what a [Reflect] at the other end sends
 // back, byte by byte. A frame is sent when the one before is back, so none is lost for want
 // of room.
@@ -51,18 +65,35 @@ type FramesResult struct {
 func (Frames) Name() string { return "frames" }
 
 func (j Frames) run(r run) (any, error) {
-	to, err := net.ParseMAC(j.To)
-	if err != nil || len(to) != 6 {
-		return nil, fmt.Errorf("the MAC address %q: %w", j.To, os.ErrInvalid)
-	}
-	if j.Min < headerLen || j.Max < j.Min || j.Step < 0 {
-		return nil, fmt.Errorf("lengths of %d to %d by %d: %w", j.Min, j.Max, j.Step, os.ErrInvalid)
+	if err := j.check(); err != nil {
+		return nil, err
 	}
 	e, i, err := openEther(r, j.Space, j.Interface)
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(r.ctx, func() { _ = e.Close() }) // Recv tells
+	return j.On(r.ctx, e, i.HardwareAddr, i.MTU)
+}
+
+// check looks at the arguments.
+func (j Frames) check() error {
+	if to, err := net.ParseMAC(j.To); err != nil || len(to) != 6 {
+		return fmt.Errorf("the MAC address %q: %w", j.To, os.ErrInvalid)
+	}
+	if j.Min < headerLen || j.Max < j.Min || j.Step < 0 {
+		return fmt.Errorf("lengths of %d to %d by %d: %w", j.Min, j.Max, j.Step, os.ErrInvalid)
+	}
+	return nil
+}
+
+// On does the job on a wire, which it closes, of a station with an address and an MTU in
+// bytes: Space and Interface do not count.
+func (j Frames) On(ctx context.Context, w Wire, from net.HardwareAddr, mtu int) (FramesResult, error) {
+	if err := j.check(); err != nil {
+		return FramesResult{}, errors.Join(err, w.Close())
+	}
+	to, _ := net.ParseMAC(j.To)
+	stop := context.AfterFunc(ctx, func() { _ = w.Close() }) // Recv tells
 	defer stop()
 	patience := time.Duration(j.Patience) * time.Millisecond
 	if patience <= 0 {
@@ -70,17 +101,17 @@ func (j Frames) run(r run) (any, error) {
 	}
 	var result FramesResult
 	buf := make([]byte, j.Max+shortest+64)
-	err = func() error {
+	err := func() error {
 		for n := j.Min; n <= j.Max; n += max(j.Step, 1) {
-			f := testFrame(to, i.HardwareAddr, n, n > i.MTU+headerLen, j.Seed)
-			if err := e.Send(f); err != nil {
+			f := testFrame(to, from, n, n > mtu+headerLen, j.Seed)
+			if err := w.Send(f); err != nil {
 				return fmt.Errorf("send %d bytes: %w", n, err)
 			}
-			err := e.SetReadDeadline(time.Now().Add(patience))
+			err := w.SetReadDeadline(time.Now().Add(patience))
 			if err != nil {
 				return err
 			}
-			padded, err := j.back(e, buf, f)
+			padded, err := back(w, buf, f)
 			if err != nil {
 				return fmt.Errorf("the frame of %d bytes, behind %d others: %w", n, result.Frames, err)
 			}
@@ -91,17 +122,17 @@ func (j Frames) run(r run) (any, error) {
 		}
 		return nil
 	}()
-	err = errors.Join(err, e.Close())
-	if err != nil && r.ctx.Err() != nil {
-		err = errors.Join(r.ctx.Err(), err)
+	err = errors.Join(err, w.Close())
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), err)
 	}
 	return result, err
 }
 
 // back waits for the frame that was sent and compares it.
-func (j Frames) back(e *netns.Ether, buf, sent []byte) (padded bool, err error) {
+func back(w Wire, buf, sent []byte) (padded bool, err error) {
 	for {
-		got, err := e.Recv(buf)
+		got, err := w.Recv(buf)
 		if err != nil {
 			return false, err
 		}
@@ -200,23 +231,33 @@ func (j Reflect) run(r run) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(r.ctx, func() { _ = e.Close() }) // Recv tells
+	result, err := j.On(r.ctx, e, func() { r.log(Ready) })
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// On does the job on a wire, which it closes: Space and Interface do not count. It calls
+// ready when no frame is missed any more. The result counts those before an error too.
+func (j Reflect) On(ctx context.Context, w Wire, ready func()) (result ReflectResult, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = w.Close() }) // Recv tells
 	defer stop()
-	r.log(Ready)
-	var result ReflectResult
+	ready()
 	buf := make([]byte, 1<<16)
 	for j.Count == 0 || result.Frames < j.Count {
-		f, err := e.Recv(buf)
+		f, err := w.Recv(buf)
 		if err == nil && ours(f) {
-			err = e.Send(mirrored(f))
-			result.Frames++
+			if err = w.Send(mirrored(f)); err == nil {
+				result.Frames++
+			}
 		}
 		if err != nil {
-			if r.ctx.Err() != nil {
-				err = r.ctx.Err()
+			if ctx.Err() != nil {
+				err = ctx.Err()
 			}
-			return nil, errors.Join(err, e.Close())
+			return result, errors.Join(err, w.Close())
 		}
 	}
-	return result, e.Close()
+	return result, w.Close()
 }

@@ -387,6 +387,55 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
+// TestTransferEcho: what an echo server sends back is compared with what was sent.
+func TestTransferEcho(t *testing.T) {
+	g := cable(t, 1500)
+	n, err := g.world.space("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		spoil func([]byte)
+		want  string
+	}{
+		"good":     {func([]byte) {}, ""},
+		"one byte": {func(b []byte) { b[0] ^= 1 }, "byte 0 is"},
+	} {
+		l, err := n.Listen("tcp", "10.0.0.1:5007")
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() {
+			conn, err := l.Accept()
+			if err != nil {
+				served <- err
+				return
+			}
+			buf := make([]byte, 64<<10)
+			for {
+				k, err := conn.Read(buf)
+				if err == nil {
+					c.spoil(buf[:k])
+					_, err = conn.Write(buf[:k])
+				}
+				if err != nil {
+					served <- conn.Close()
+					return
+				}
+			}
+		}()
+		const size = 1 << 20
+		_, err = do(testContext(t), g, Transfer{Space: "b", Dial: "10.0.0.1:5007", Send: size, Receive: size, Seed: 9, Echo: true})
+		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err := errors.Join(<-served, l.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestTransferIsCancelled(t *testing.T) {
 	g := cable(t, 1500)
 	for _, j := range []Transfer{{Space: "a", Listen: "10.0.0.1:5003"}, {Space: "a", Dial: "10.0.0.2:5003"}} {

@@ -25,6 +25,8 @@ type Transfer struct {
 	// Send and Receive are bytes.
 	Send, Receive int64
 	Seed          uint64
+	// Echo says that the other end is no Transfer and sends back what it gets.
+	Echo bool `json:",omitempty"`
 }
 
 // TransferResult is the result of Transfer.
@@ -51,6 +53,9 @@ func (j Transfer) run(r run) (any, error) {
 	mine, theirs := uint64(1), uint64(2)
 	if j.Dial != "" {
 		mine, theirs = theirs, mine
+	}
+	if j.Echo {
+		theirs = mine
 	}
 	sent := make(chan error, 1)
 	go func() {
