@@ -196,17 +196,26 @@ func (x *irqIndex) open(n int) (v *Interrupt, err error) {
 	if err = x.enable(n, v); err != nil {
 		return v, err
 	}
-	if v.level && d.opt.resample {
-		if v.unmask, err = newEvent(); err != nil {
-			return v, errors.Join(err, x.disable(n))
-		}
-		err = x.setFD(uapi.IRQActionUnmask, n, v.unmask.fd)
-		if err != nil {
-			return v, errors.Join(err, x.disable(n))
-		}
+	if err = v.ready(); err != nil {
+		return v, errors.Join(err, x.disable(n))
 	}
 	x.vectors[n] = v
 	return v, nil
+}
+
+// ready lets a line fire, and again for each Unmask. The kernel remembers of an interrupt of a
+// platform device that it was masked when it was closed.
+func (v *Interrupt) ready() (err error) {
+	if !v.level {
+		return nil
+	}
+	if err := v.act(uapi.IRQActionUnmask); err != nil || !v.index.dev.opt.resample {
+		return err
+	}
+	if v.unmask, err = newEvent(); err != nil {
+		return err
+	}
+	return v.index.setFD(uapi.IRQActionUnmask, v.vector, v.unmask.fd)
 }
 
 // enable sets vector n up. Those of MSI, and of MSI-X on kernels that cannot add
@@ -387,7 +396,14 @@ func (v *Interrupt) Close() error {
 }
 
 // end takes the interrupt back. The caller holds the lock of the device.
-func (v *Interrupt) end() error { return errors.Join(v.index.disable(v.vector), v.closeFiles()) }
+func (v *Interrupt) end() error {
+	var err error
+	if v.unmask != nil && !v.index.dev.gone.Load() {
+		// That of a platform device stays when the trigger goes.
+		err = v.index.setFD(uapi.IRQActionUnmask, v.vector, -1)
+	}
+	return errors.Join(err, v.index.disable(v.vector), v.closeFiles())
+}
 
 func (v *Interrupt) closeFiles() error {
 	err := v.event.close()

@@ -3,6 +3,7 @@ package vfio_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -224,6 +225,59 @@ func TestLine(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLineIsHadAgain closes a line that has fired and was not unmasked: the kernel keeps that
+// of a platform device masked for whoever has it next.
+func TestLineIsHadAgain(t *testing.T) {
+	for name, opts := range map[string][]vfio.DeviceOption{"ioctl": nil, "eventfd": {vfio.WithUnmaskEventfd()}} {
+		for _, bus := range []vfio.Bus{vfio.PCI, vfio.Platform} {
+			for _, seen := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/seen %v", name, bus, seen), func(t *testing.T) {
+					k := newKernel(t, vfiotest.Config{})
+					var hw *vfiotest.Device
+					if bus == vfio.PCI {
+						hw = addPCI(t, k, card("0000:03:00.0", 14))
+						opts = append(opts, vfio.WithInterrupts(vfio.INTx, 0))
+					} else {
+						hw = addPlatform(t, k, board("mac", 3))
+					}
+					d := open(t, k, hw.Name(), vfio.WithDevice(opts...))
+					v := interrupt(t, d, 0)
+					hw.SetLine(0, true)
+					if seen {
+						if n, err := v.Wait(patience(t)); n != 1 || err != nil {
+							t.Fatal(n, err)
+						}
+					}
+					hw.SetLine(0, false)
+					must(t, v.Close())
+					v = interrupt(t, d, 0)
+					if n := fires(t, v); n != 0 {
+						t.Errorf("it fired %d times without a cause", n)
+					}
+					hw.SetLine(0, true)
+					if n := fires(t, v); n != 1 {
+						t.Errorf("it fired %d times", n)
+					}
+					hw.SetLine(0, false)
+					must(t, v.Close())
+				})
+			}
+		}
+	}
+}
+
+// TestLineIsNotHad: a line that cannot be unmasked at first is free again.
+func TestLineIsNotHad(t *testing.T) {
+	k := newKernel(t, vfiotest.Config{})
+	hw := addPlatform(t, k, board("mac", 3))
+	d := open(t, k, hw.Name())
+	k.FailNext("VFIO_DEVICE_SET_IRQS", nil)
+	k.FailNext("VFIO_DEVICE_SET_IRQS", unix.EIO)
+	_, err := d.Interrupt(0)
+	mustFail(t, err, unix.EIO, "interrupt 0", "VFIO_DEVICE_SET_IRQS")
+	must(t, interrupt(t, d, 0).Test(patience(t)))
 }
 
 // TestWaitEnds ends Wait by its context and by Close.
