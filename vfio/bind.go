@@ -46,7 +46,7 @@ func WithForce() BindOption { return func(o *bindOptions) { o.force = true } }
 //
 // It refuses a device with a network interface that is up (the error wraps
 // syscall.EBUSY) unless [WithForce] is given, and a platform device that
-// vfio-platform would not take. When a step fails, or ctx ends between two, what was
+// vfio-platform would not take, and one without an IOMMU while noiommu mode is off. When a step fails, or ctx ends between two, what was
 // done is undone; the error says in what state the device is.
 func Bind(ctx context.Context, k Kernel, dev string, opts ...BindOption) (*Binding, error) {
 	var o bindOptions
@@ -90,6 +90,13 @@ func mayBind(k Kernel, i *Info, force bool) error {
 			Err: fmt.Errorf("vfio-platform would not take it, as it has no reset function for %s and its parameter reset_required is Y: %w",
 				strings.Join(i.Compatible, ", "), errors.ErrUnsupported),
 			Remedy: "load the driver again: `" + reloadPlatform + "`",
+		}
+	}
+	if mode, _ := attribute(k.FS(), noiommuParameter); i.Group < 0 && mode == "N" {
+		return &Error{
+			Err: fmt.Errorf("%s would not take it, as no IOMMU is behind it and noiommu mode is off: %w", want, errors.ErrUnsupported),
+			Remedy: "`stmmacctl doctor " + i.address() + "` says whether the machine has an IOMMU; on one of which everything may be lost, " +
+				"`echo 1 | sudo tee /" + noiommuParameter + "`",
 		}
 	}
 	if up := slices.DeleteFunc(slices.Clone(i.Interfaces), func(name string) bool { return !isUp(k, name) }); len(up) > 0 && !force {

@@ -171,6 +171,10 @@ func TestBindRefuses(t *testing.T) {
 		{name: "no driver for the platform", dev: mac, remove: "sys/bus/platform/drivers/vfio-platform", is: fs.ErrNotExist, says: []string{"`sudo modprobe vfio-platform reset_required=0`"}},
 		{name: "a reset is required", dev: mac, more: "sys/module/vfio_platform/parameters/reset_required: Y", is: errors.ErrUnsupported,
 			says: []string{"no reset function for snps,dwmac-4.20a", "`sudo modprobe -r vfio-platform && sudo modprobe vfio-platform reset_required=0`"}},
+		{name: "no IOMMU, platform", dev: mac, remove: "sys/bus/platform/devices/" + mac + "/iommu_group", more: "sys/module/vfio/parameters/enable_unsafe_noiommu_mode: N",
+			is: errors.ErrUnsupported, says: []string{"no IOMMU is behind it and noiommu mode is off", "`echo 1 | sudo tee /sys/module/vfio/parameters/enable_unsafe_noiommu_mode`"}},
+		{name: "no IOMMU, PCI", dev: nic, remove: "sys/bus/pci/devices/" + nic + "/iommu_group", more: "sys/module/vfio/parameters/enable_unsafe_noiommu_mode: N",
+			is: errors.ErrUnsupported, says: []string{"noiommu mode is off", "stmmacctl doctor"}},
 		{name: "an interface is up", dev: nic, more: "sys/class/net/enp3s0/flags: 0x1003\nsys/bus/pci/devices/0000:03:00.0/net/enp3s0/", is: syscall.EBUSY,
 			says: []string{"network interface enp3s0 is up", "`sudo ip link set enp3s0 down`"}},
 		{name: "an interface is up by its state", dev: nic, more: "sys/class/net/enp3s0/operstate: up\nsys/bus/pci/devices/0000:03:00.0/net/enp3s0/", is: syscall.EBUSY,
@@ -297,7 +301,7 @@ func TestBindEnds(t *testing.T) {
 func TestInUse(t *testing.T) {
 	for _, tc := range []struct{ name, open, says string }{
 		{"the group of another process", "proc/200/fd/5 -> /dev/vfio/14", "/dev/vfio/14 is in use, it is held by pid 200 (qemu-system-x86)"},
-		{"the device of this process", "sys/bus/pci/devices/0000:03:00.0/vfio-dev/vfio3/dev: 244:3\nproc/100/fd/5 -> /dev/vfio/devices/vfio3", "/dev/vfio/devices/vfio3 is in use, it is held by this process"},
+		{"the device of this process", "sys/bus/pci/devices/0000:03:00.0/vfio-dev/vfio3/dev: 511:3\nproc/100/fd/5 -> /dev/vfio/devices/vfio3", "/dev/vfio/devices/vfio3 is in use, it is held by this process"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			k := bindable(t)

@@ -89,6 +89,7 @@ func explain(k Kernel, arch, addr string) (Report, error) {
 	if addr != "" {
 		if i, err = Lookup(k, addr); err == nil {
 			x.bus = i.Bus
+			x.exposed = i.Group < 0 || i.NoIOMMU()
 		}
 	}
 	x.learn()
@@ -111,6 +112,8 @@ type examiner struct {
 	arch string // GOARCH
 	dev  string // the device that the findings are of, "" for the machine
 	bus  Bus    // of the device that was asked for, "" for none
+	// exposed says that no IOMMU is behind that device.
+	exposed bool
 	facts
 	hasVFIO  bool // as the finding "vfio" says
 	findings []Finding

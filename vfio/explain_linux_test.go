@@ -502,7 +502,7 @@ func TestExplainNoIOMMU(t *testing.T) {
 		{"warning lockdown", []string{"(integrity)", "noiommu mode may be", "Secure Boot"}},
 		{"ok access", nil},
 		{"ok memlock", nil},
-		{"warning hugepages", []string{"`sudo sysctl vm.nr_hugepages=64`"}},
+		{"failure hugepages", []string{"of 2048 kB is free", "`sudo sysctl vm.nr_hugepages=64`"}},
 		{"ok pages", nil},
 	}
 	device := []wantFinding{
@@ -515,6 +515,9 @@ func TestExplainNoIOMMU(t *testing.T) {
 		{"ok power *", nil},
 	}
 	k.check("amd64", nic, slices.Concat(machine, device))
+	// Those of another size are not used.
+	k.add("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages: 1")
+	k.check("amd64", nic, slices.Concat(machine, device))
 
 	k.add("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages: 5\nsys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages: 1")
 	k.add(userProcess)
@@ -523,6 +526,37 @@ func TestExplainNoIOMMU(t *testing.T) {
 	machine = slices.Insert(machine, 5, wantFinding{"failure noiommu", []string{"lacks CAP_SYS_RAWIO and CAP_SYS_ADMIN"}})
 	device[3] = wantFinding{"failure node *", []string{"may not be opened"}}
 	k.check("amd64", nic, slices.Concat(machine, device))
+}
+
+// TestExplainHugepages: hugepages are needed by devices that no IOMMU is behind, also beside
+// others that one is behind.
+func TestExplainHugepages(t *testing.T) {
+	for _, tc := range []struct {
+		name, dev string
+		group     string // of the NIC: its name
+		want      Severity
+		says      string
+	}{
+		{"the machine", "", "vfio-noiommu", Warning, "no memory for a device that no IOMMU is behind"},
+		{"a device without", nic, "vfio-noiommu", Failure, "no hugepage of 2048 kB is free"},
+		{"a device behind", nic, "", OK, "none is needed"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			k := debianPC(t, rootProcess)
+			k.add("sys/module/vfio/parameters/enable_unsafe_noiommu_mode: Y\nsys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages: 0")
+			if tc.group != "" {
+				k.add("sys/kernel/iommu_groups/14/name: " + tc.group)
+			}
+			r, err := explain(k, "amd64", tc.dev)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Check == "hugepages" })
+			if i < 0 || r.Findings[i].Severity != tc.want || !strings.Contains(r.Findings[i].Text, tc.says) {
+				t.Errorf("%+v", r.Findings)
+			}
+		})
+	}
 }
 
 // TestExplainContainer is a container on the PC that was given nothing, and then the
@@ -611,7 +645,7 @@ func TestGroupless(t *testing.T) {
 		{"beside others", func(k *tree) { k.must(os.Remove(k.Path("sys/bus/pci/devices/" + nic + "/iommu_group"))) }, "group", Failure, "though there are 2"},
 		{"with a node of its own", func(k *tree) {
 			k.must(os.Remove(k.Path("dev/vfio/14")))
-			k.add("sys/bus/pci/devices/" + nic + "/vfio-dev/vfio7/dev: 244:7")
+			k.add("sys/bus/pci/devices/" + nic + "/vfio-dev/vfio7/dev: 511:7")
 			k.node("dev/vfio/devices/vfio7", 0o600, 0, 0)
 		}, "node", OK, "/dev/vfio/devices/vfio7"},
 		{"without a node", func(k *tree) { k.must(os.Remove(k.Path("dev/vfio/14"))) }, "node", Failure, "udevadm trigger"},

@@ -40,24 +40,30 @@ func (x *examiner) memlock() {
 // ways puts the ways of a remedy on lines of their own.
 func ways(remedy string) string { return strings.ReplaceAll(remedy, "; or ", "\nor ") }
 
-// hugepages reports free hugepages, of which noiommu mode makes its pools.
+// hugepages reports free hugepages, of which alone the memory of a device without an IOMMU
+// is made.
 func (x *examiner) hugepages() {
 	fsys := x.k.FS()
 	const root = "sys/kernel/mm/hugepages"
 	var free []string
+	fits := false
 	for _, dir := range names(fsys, root) {
 		size, ok := strings.CutPrefix(dir, "hugepages-")
 		text, err := attribute(fsys, path.Join(root, dir, "free_hugepages"))
 		if n, e := strconv.ParseUint(text, 10, 64); ok && err == nil && e == nil && n > 0 {
 			free = append(free, fmt.Sprintf("%d of %s", n, size))
+			fits = fits || size == fmt.Sprintf("%dkB", hugePage>>10)
 		}
 	}
 	const remedy = "set some apart, which works best soon after boot: `sudo sysctl vm.nr_hugepages=64`"
+	none := fmt.Sprintf("no hugepage of %d kB is free", hugePage>>10)
 	switch {
+	case x.noiommu && !fits && (x.exposed || x.groups == 0):
+		x.fail("hugepages", remedy, "%s, and without an IOMMU the memory of a device has to be contiguous and stay where it is", none)
+	case x.noiommu && !fits && x.bus == "":
+		x.warn("hugepages", remedy, "%s: there is no memory for a device that no IOMMU is behind", none)
 	case len(free) > 0:
 		x.ok("hugepages", "free hugepages: %s", strings.Join(free, ", "))
-	case x.noiommu:
-		x.warn("hugepages", remedy, "no hugepage is free, and in noiommu mode memory has to be contiguous and stay where it is")
 	default:
 		x.ok("hugepages", "no hugepage is free, and with an IOMMU none is needed")
 	}

@@ -228,9 +228,8 @@ func inspect(k Kernel, b Bus, name string) (Info, error) {
 		}
 	}
 	for _, n := range names(fsys, path.Join(dir, "vfio-dev")) {
-		// Without CONFIG_VFIO_DEVICE_CDEV the device is there too, and has no number.
-		_, err := fs.Stat(fsys, path.Join(dir, "vfio-dev", n, "dev"))
-		if strings.HasPrefix(strings.TrimPrefix(n, noiommuPrefix), "vfio") && err == nil {
+		// A kernel without CONFIG_VFIO_DEVICE_CDEV has the name and no node: it has no number.
+		if strings.HasPrefix(strings.TrimPrefix(n, noiommuPrefix), "vfio") && present(k, path.Join(dir, "vfio-dev", n, "dev")) {
 			i.Cdev = n
 		}
 	}

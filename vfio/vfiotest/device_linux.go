@@ -31,7 +31,7 @@ type Device struct {
 	driver, native, override string
 	net                      []string
 	group                    *group
-	cdev                     int // number below vfio-dev, -1 for none; its node has it too
+	instance                 int // of VFIO, which its node is named by; -1 for none
 	home                     int // the group that it was added to, -1 for none
 	pmOff                    bool
 
@@ -66,7 +66,7 @@ func (k *Kernel) AddPCI(p PCI) (*Device, error) {
 	regions := make([]Region, uapi.PCINumRegions)
 	copy(regions, p.BARs)
 	regions[uapi.PCIROM] = Region{Size: p.ROM}
-	d := &Device{k: k, name: p.BDF, bus: pciBus, pci: p, driver: p.Driver, native: p.Native, net: p.Net, cdev: -1}
+	d := &Device{k: k, name: p.BDF, bus: pciBus, pci: p, driver: p.Driver, native: p.Native, net: p.Net, instance: -1}
 	counts := []int{boolInt(p.INTx), p.MSI, p.MSIX.Count, 1, 1}
 	for i, n := range counts {
 		q := irq{count: n, flags: uapi.IRQEventfd | uapi.IRQNoResize}
@@ -88,7 +88,7 @@ func (k *Kernel) AddPlatform(p Platform) (*Device, error) {
 	if p.Name == "" || p.Name == "." || p.Name == ".." || strings.ContainsAny(p.Name, "/ \x00\n") {
 		return nil, fmt.Errorf("vfiotest: %q is no name of a device: %w", p.Name, os.ErrInvalid)
 	}
-	d := &Device{k: k, name: p.Name, bus: platformBus, platform: p, driver: p.Driver, native: p.Native, net: p.Net, cdev: -1}
+	d := &Device{k: k, name: p.Name, bus: platformBus, platform: p, driver: p.Driver, native: p.Native, net: p.Net, instance: -1}
 	for _, line := range p.Interrupts {
 		q := irq{count: 1, flags: uapi.IRQEventfd, fds: []int{-1}}
 		if line.Level {

@@ -125,14 +125,20 @@ func TestTree(t *testing.T) {
 func TestInterfaces(t *testing.T) {
 	for _, c := range []struct {
 		cfg  vfiotest.Config
+		cdev string
 		want map[string]string
 	}{
-		{vfiotest.Config{Type1: true}, map[string]string{"dev": "vfio", "dev/vfio": "7 vfio", pciDir + "/vfio-dev/vfio0": ""}},
-		{vfiotest.Config{IOMMUFD: true}, map[string]string{"dev": "iommu vfio", "dev/vfio": "devices", pciDir + "/vfio-dev/vfio0": "dev"}},
+		{vfiotest.Config{Type1: true}, "", map[string]string{"dev": "vfio", "dev/vfio": "7 vfio", pciDir + "/vfio-dev": "vfio0", pciDir + "/vfio-dev/vfio0": ""}},
+		{vfiotest.Config{IOMMUFD: true}, "vfio0", map[string]string{"dev": "iommu vfio", "dev/vfio": "devices", pciDir + "/vfio-dev": "vfio0", pciDir + "/vfio-dev/vfio0": "dev"}},
 	} {
 		r := newRig(t, c.cfg)
 		r.pci(nic())
 		r.tree(c.want)
+		// Package vfio sees a node where there is one.
+		i, err := vfio.Lookup(r.k, nicName)
+		if err != nil || i.Cdev != c.cdev {
+			t.Errorf("node %q, %v; want %q", i.Cdev, err, c.cdev)
+		}
 	}
 	r := newRig(t, vfiotest.Config{Unloaded: []string{"vfio-pci"}})
 	p := nic()

@@ -247,19 +247,22 @@ func (k *Kernel) reserved() string {
 	return b.String()
 }
 
-// cdevMajor is the number of the driver of the nodes.
-const cdevMajor = 244
-
-// cdevName is the name of the device below vfio-dev and of its own node, "" for none.
-func (d *Device) cdevName() string {
-	if d.cdev < 0 {
-		return ""
-	}
-	name := fmt.Sprintf("vfio%d", d.cdev)
-	if d.group.noiommu {
+// instanceName is the name that VFIO has for the device in vfio-dev, which it also has without
+// a node.
+func (d *Device) instanceName() string {
+	name := fmt.Sprintf("vfio%d", d.instance)
+	if d.k.cfg.IOMMUFD && d.group.noiommu {
 		return noiommuPrefix + name
 	}
 	return name
+}
+
+// cdevName is the name of the device's own node, "" for none.
+func (d *Device) cdevName() string {
+	if d.instance < 0 || !d.k.cfg.IOMMUFD {
+		return ""
+	}
+	return d.instanceName()
 }
 
 // nodes brings the nodes of the group up to date.
@@ -306,11 +309,13 @@ func (d *Device) bind(driver string) error {
 	t.link(dir, path.Join(d.dir(), "driver"))
 	t.link(d.dir(), path.Join(dir, d.name))
 	if d.vfio() {
-		d.cdev = free(func(n int) bool { return slices.ContainsFunc(k.devices, func(o *Device) bool { return o.cdev == n }) })
-		dir := path.Join(d.dir(), "vfio-dev", d.cdevName())
+		d.instance = free(func(n int) bool {
+			return slices.ContainsFunc(k.devices, func(o *Device) bool { return o.instance == n })
+		})
+		dir := path.Join(d.dir(), "vfio-dev", d.instanceName())
 		t.mkdir(dir)
 		if k.cfg.IOMMUFD {
-			t.file(path.Join(dir, "dev"), fmt.Sprintf("%d:%d\n", cdevMajor, d.cdev))
+			t.file(path.Join(dir, "dev"), fmt.Sprintf("511:%d\n", d.instance))
 			t.node("dev/vfio/devices/"+d.cdevName(), true)
 		}
 		d.group.nodes(t)
@@ -332,14 +337,14 @@ func (d *Device) unbind() error {
 	t.remove(path.Join(d.dir(), "driver"))
 	t.remove(path.Join(d.dir(), "net"))
 	t.remove(path.Join(d.dir(), "vfio-dev"))
-	if d.cdev >= 0 {
-		t.remove("dev/vfio/devices/" + d.cdevName())
-		d.cdev = -1
+	if name := d.cdevName(); name != "" {
+		t.remove("dev/vfio/devices/" + name)
 	}
 	if d.driver == d.native && d.pci.PMOff {
 		d.pmOff = true
 		t.file(path.Join(d.dir(), "power/runtime_status"), d.runtimeStatus())
 	}
+	d.instance = -1
 	d.driver = ""
 	if d.group != nil {
 		d.group.nodes(t)
