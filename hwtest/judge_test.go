@@ -29,10 +29,16 @@ const (
 	rss           limit = "RSS"
 )
 
-// limits are those of the judge behind a scheme of addresses; real devices and our own
+// npcmGMAC is the judge that QEMU models: hw/net/npcm_gmac.c.
+const npcmGMAC = "npcm_gmac"
+
+// judges are those that can be named by -judge, for devices whose address does not tell.
+var judges = []string{npcmGMAC}
+
+// limits are those of the judge that stands for the device; real devices and our own
 // model have none.
-func limits(schemeName string) []limit {
-	if schemeName == scheme.Qtest {
+func (e *environment) limits() []limit {
+	if e.judge == npcmGMAC || e.handle.Address.Scheme == scheme.Qtest {
 		// QEMU 11.1, hw/net/npcm_gmac.c: every frame is received whatever its address
 		// and checksums, and dropped when there is no descriptor; MAC_Configuration LM
 		// and the MMC registers are memory. The checksums are those of net/checksum.c.
@@ -52,4 +58,4 @@ func modelled(l limit) need {
 	}}
 }
 
-func (e *environment) lacks(l limit) bool { return slices.Contains(limits(e.handle.Address.Scheme), l) }
+func (e *environment) lacks(l limit) bool { return slices.Contains(e.limits(), l) }

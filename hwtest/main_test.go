@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 // flags are those of the tests, beside the ones of go test.
 type flags struct {
 	device, peer string
+	judge        string
 	json, list   bool
 	long         bool
 	duration     time.Duration
@@ -35,6 +38,7 @@ func TestMain(m *testing.M) {
 	f := &given
 	flag.StringVar(&f.device, "device", "", "address of the device, as in pci:0000:03:00.0 (see package stmmac/bus)")
 	flag.StringVar(&f.peer, "peer", "", "what it is wired to: "+peer.Kinds)
+	flag.StringVar(&f.judge, "judge", "", "what models the device, if its address does not tell: "+strings.Join(judges, ", "))
 	flag.BoolVar(&f.json, "json", false, "print a JSON object for each test; with go test behind -args")
 	flag.BoolVar(&f.list, "list", false, "print the tests and what each needs, and end; with go test behind -args")
 	flag.BoolVar(&f.long, "long", false, "every size instead of samples, and a hundred rounds instead of ten")
@@ -54,6 +58,9 @@ func run(m *testing.M, f *flags) int {
 		return 0
 	case f.device == "" || f.peer == "":
 		fmt.Fprintln(os.Stderr, "hwtest: say which device and what it is wired to, as in -device sim:gmac4 -peer sim")
+		return 2
+	case f.judge != "" && !slices.Contains(judges, f.judge):
+		fmt.Fprintf(os.Stderr, "hwtest: %q is no judge, those are: %s\n", f.judge, strings.Join(judges, ", "))
 		return 2
 	}
 	if err := peer.Check(f.device, f.peer); err != nil {
