@@ -24,8 +24,10 @@
 //
 // What an open device does when nobody has told it to: nothing. A PCI function is
 // reset, where it can be, before any memory is mapped for it; its bus mastering is
-// off until memory is, and off again before the last of it is unmapped. A platform
-// device without a reset (see [Device.WasReset]) has to be stopped by its driver.
+// off until memory is, and off again before the last of it is unmapped. A device
+// without a reset (see [Device.WasReset]) may go on with what its last owner told it,
+// and has to be stopped by its driver before memory is mapped for it: package
+// stmmac/glue does.
 //
 // # Registers
 //

@@ -247,6 +247,9 @@ func (o *Opener) openDevice(ctx context.Context, h *Handle, k vfio.Kernel, s *vf
 		return err
 	}
 	h.closers = slices.Insert(h.closers, 0, d.Close)
+	if i.NoIOMMU() && !d.WasReset() {
+		o.warn(h.Address, "the kernel has no reset for it either: when this process is killed, it goes on writing to memory that belongs to others by then, until it is opened again")
+	}
 	p, err := g.Prepare(ctx, d)
 	if err != nil {
 		return err

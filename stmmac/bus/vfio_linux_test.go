@@ -300,6 +300,12 @@ func TestNoIOMMU(t *testing.T) {
 		}
 		h.Close()
 	}
+	warned = nil
+	addNIC(t, k, "0000:04:00.0", -1, yt6801(), func(p *vfiotest.PCI) { p.FLR = false })
+	mustOpen(t, o, "pci:0000:04:00.0,iommu=noiommu")
+	if len(warned) != 2 || !strings.Contains(warned[1], "0000:04:00.0 the kernel has no reset") || !strings.Contains(warned[1], "until it is opened again") {
+		t.Errorf("without a reset: %q", warned)
+	}
 }
 
 func TestVFIOErrors(t *testing.T) {

@@ -193,7 +193,7 @@ func (g *Glue) lacks(err error, remedy string) {
 }
 
 // Prepare does the work around the MAC that the chip needs before the MAC is touched,
-// and returns the device to open it on: d, or one that wraps d, repeats that work
+// stops a DMA that its last owner has left running (see [stmmac.Halt]), and returns the device to open it on: d, or one that wraps d, repeats that work
 // after each Reset and undoes it in Close. Closing what it returns closes d. On an
 // error, which [Glue.Missing] may be, what was done is undone, and d is still open and
 // the caller's.
@@ -208,6 +208,11 @@ func (g *Glue) Prepare(ctx context.Context, d stmmac.Device) (stmmac.Device, err
 	}
 	if err := g.answers(d); err != nil {
 		return nil, err
+	}
+	// A chip with work of its own is reset by that. What stmmac does not drive it refuses
+	// itself, with the reason.
+	if err := stmmac.Halt(ctx, d, g.Options(0)...); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, g.fail("prepare", fmt.Errorf("stop what its last owner has left running: %w", err), remedy(g.Preconditions))
 	}
 	return d, nil
 }

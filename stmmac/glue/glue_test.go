@@ -446,12 +446,81 @@ func TestAnswers(t *testing.T) {
 			})
 		}
 	}
-	// What stmmac does not drive, and PCI, is left alone.
+	// What stmmac does not drive, and PCI, need not answer.
 	for _, i := range []vfio.Info{platformInfo("snps,dwxgmac"), pciInfo(0x8086, 0x4b30)} {
-		d := &device{}
+		d := &device{r: mmio.NewFake(0x2000)}
 		if got, err := mustFind(t, tree{}, i).Prepare(context.Background(), d); got != stmmac.Device(d) || err != nil {
 			t.Errorf("%s: %v, %v", i.String(), got, err)
 		}
+	}
+}
+
+// TestPrepareHalts: what a dead owner has left running is at rest behind Prepare, before
+// anybody maps memory for it.
+func TestPrepareHalts(t *testing.T) {
+	const sr, st = 1 << 1, 1 << 13 // of a GMAC 3.x
+	gmac := func() *mmio.Fake {
+		f := mmio.NewFake(0x2000)
+		f.Set(0x20, 0x1037)
+		f.Set(0x1018, sr|st|1<<25)
+		return f
+	}
+	gmac4 := func() *mmio.Fake {
+		f := mmio.NewFake(0x2000)
+		f.Set(0x110, 0x1052)
+		f.Set(0x124, 3<<18|3<<12) // channels: TXCHCNT, RXCHCNT
+		for ch := range uint32(4) {
+			f.Set(0x1104+0x80*ch, 1)
+			f.Set(0x1108+0x80*ch, 1|2046<<1)
+		}
+		return f
+	}
+	for _, tc := range []struct {
+		name string
+		info vfio.Info
+		fake func() *mmio.Fake
+		want map[uint32]uint32
+	}{
+		{"GMAC of the platform", platformInfo("snps,dwmac"), gmac, map[uint32]uint32{0x1018: 1 << 25}},
+		{"GMAC4 of the platform", platformInfo("snps,dwmac-5.20"), gmac4, map[uint32]uint32{0x1104: 0, 0x1108: 2046 << 1, 0x1284: 0, 0x1288: 2046 << 1}},
+		{"GMAC on PCI", pciInfo(0x104a, 0xcc09), gmac, map[uint32]uint32{0x1018: 1 << 25}},
+		{"GMAC4 on PCI", pciInfo(0x8086, 0x4b30), gmac4, map[uint32]uint32{0x1104: 0, 0x1288: 2046 << 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := tc.fake()
+			d := &device{r: f}
+			if _, err := mustFind(t, tree{}, tc.info).Prepare(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			for reg, want := range tc.want {
+				if v := f.Peek(reg); v != want {
+					t.Errorf("register %#x has %#x, want %#x", reg, v, want)
+				}
+			}
+			if d.resets > 0 || d.closes > 0 {
+				t.Errorf("%d resets, %d closes", d.resets, d.closes)
+			}
+		})
+	}
+}
+
+// TestPrepareCannotHalt: a DMA that neither comes to rest nor can be reset is an error, and a
+// MAC that is not driven none: opening it says why.
+func TestPrepareCannotHalt(t *testing.T) {
+	f := mmio.NewFake(0x2000)
+	f.Set(0x20, 0x1037)
+	f.OnLoad(0x1014, func(uint32) uint32 { return 7 << 17 }) // the receive process transfers
+	f.OnLoad(0x1000, func(uint32) uint32 { return 1 })       // SWR stays
+	d := &device{r: f}
+	if _, err := mustFind(t, tree{}, platformInfo("snps,dwmac")).Prepare(t.Context(), d); !errors.Is(err, stmmac.ErrNoClock) || d.closes > 0 {
+		t.Errorf("%v, closed %d times", err, d.closes)
+	}
+	f = mmio.NewFake(0x2000)
+	f.Set(0x20, 0x1037)
+	f.Set(0x1058, 1<<24) // ENHDESSEL
+	d = &device{r: f}
+	if got, err := mustFind(t, tree{}, platformInfo("snps,dwmac")).Prepare(t.Context(), d); got != stmmac.Device(d) || err != nil {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 

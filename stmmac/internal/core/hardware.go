@@ -102,6 +102,9 @@ type Hardware interface {
 	// Halt clears the start bits of all channels: a dead owner may have left
 	// them set.
 	Halt()
+	// Halted waits until the DMA of all channels is at rest behind Halt. When it is not in
+	// time, also when ctx ended, it resets.
+	Halted(ctx context.Context) error
 	// Reset resets the DMA and all registers, within the bound of the Config.
 	Reset(ctx context.Context) error
 	// RxDescs and TxDescs are the rings of a channel. Receive buffers have size

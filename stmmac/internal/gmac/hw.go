@@ -146,14 +146,27 @@ func (h *HW) Stop(ctx context.Context) error {
 	h.StopReceiver()
 	h.irq.Set(0)
 	gmacreg.OperationModeReg.Update(h.csr, gmacreg.ST|gmacreg.SR, 0)
+	rests := h.rests(ctx)
+	gmacreg.MACConfiguration.Update(h.csr, gmacreg.TE, 0)
+	return h.orReset(ctx, rests)
+}
+
+// Halted implements core.Hardware.
+func (h *HW) Halted(ctx context.Context) error { return h.orReset(ctx, h.rests(ctx)) }
+
+// rests waits until the DMA, whose start bits are clear, is at rest, and says whether it is.
+func (h *HW) rests(ctx context.Context) bool {
 	_, err := core.Await(ctx, h.cfg.Clock, h.cfg.StopTimeout, 50*time.Microsecond, 50*time.Microsecond,
 		func() uint32 { return uint32(gmacreg.StatusReg.Load(h.csr)) }, uint32(gmacreg.RS.Mask()|gmacreg.TS.Mask()))
-	gmacreg.MACConfiguration.Update(h.csr, gmacreg.TE, 0)
-	if err == nil || errors.Is(err, core.ErrGone) {
+	return err == nil || errors.Is(err, core.ErrGone)
+}
+
+// orReset gives up on an orderly stop of a DMA that does not rest, also when ctx ended: memory
+// must neither be given back nor taken under a running engine.
+func (h *HW) orReset(ctx context.Context, rests bool) error {
+	if rests {
 		return nil
 	}
-	// Give up on an orderly stop, also when ctx ended: memory must not be given
-	// back under a running engine.
 	return h.Reset(context.WithoutCancel(ctx))
 }
 

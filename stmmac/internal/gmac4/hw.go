@@ -235,17 +235,35 @@ func (h *HW) Stop(ctx context.Context) error {
 		gmac4reg.DMACHTxControl.Update(c.regs, gmac4reg.ST, 0)
 		gmac4reg.DMACHRxControl.Update(c.regs, gmac4reg.SR, 0)
 	}
+	rests := h.rests(ctx, h.channels())
+	gmac4reg.MACConfiguration.Update(h.csr, gmac4reg.TE, 0)
+	return h.orReset(ctx, rests)
+}
+
+// Halted implements core.Hardware.
+func (h *HW) Halted(ctx context.Context) error {
+	return h.orReset(ctx, h.rests(ctx, max(h.feat.RxChannels, h.feat.TxChannels)))
+}
+
+// rests waits until the DMA of the first channels, whose start bits are clear, is at rest, and
+// says whether it is.
+func (h *HW) rests(ctx context.Context, channels int) bool {
 	deadline := h.cfg.Clock.Now() + h.cfg.StopTimeout
-	for h.running() {
+	for h.running(channels) {
 		if h.cfg.Clock.Now() >= deadline || h.cfg.Clock.Sleep(ctx, 50*time.Microsecond) != nil {
-			// Give up on an orderly stop, also when ctx ended: memory must not
-			// be given back under a running engine.
-			gmac4reg.MACConfiguration.Update(h.csr, gmac4reg.TE, 0)
-			return h.Reset(context.WithoutCancel(ctx))
+			return false
 		}
 	}
-	gmac4reg.MACConfiguration.Update(h.csr, gmac4reg.TE, 0)
-	return nil
+	return true
+}
+
+// orReset gives up on an orderly stop of a DMA that does not rest, also when ctx ended: memory
+// must neither be given back nor taken under a running engine.
+func (h *HW) orReset(ctx context.Context, rests bool) error {
+	if rests {
+		return nil
+	}
+	return h.Reset(context.WithoutCancel(ctx))
 }
 
 // StopReceiver implements core.Hardware.
@@ -269,9 +287,9 @@ func (h *HW) TxPaused(ch int) bool {
 	return uint32(v) != mmio.AllOnes && v&gmac4reg.TXQPAUSED != 0
 }
 
-// running says whether a DMA process of a channel in use is not stopped.
-func (h *HW) running() bool {
-	for i := range h.channels() {
+// running says whether a DMA process of one of the first channels is not stopped.
+func (h *HW) running(channels int) bool {
+	for i := range channels {
 		reg, shift := debugStatus(i)
 		if v := reg.Load(h.csr); v != mmio.AllOnes && v>>shift&0xff != 0 {
 			return true
