@@ -15,6 +15,7 @@ import (
 // program is a program that runs in the guest.
 type program struct {
 	host  *Host
+	name  string
 	path  string
 	ended chan struct{} // closed when result and err are there
 
@@ -27,6 +28,7 @@ type program struct {
 }
 
 func (p *program) say(line string) {
+	line = strings.TrimPrefix(line, p.name+": ")
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lines = append(p.lines, line)
@@ -45,13 +47,17 @@ func (p *program) output() []string {
 
 // start starts a program by name as a user, 0 for root. One at a time runs.
 func (h *Host) start(ctx context.Context, user uint32, name string, args ...string) *program {
-	p := &program{host: h, path: "/bin/" + name, ended: make(chan struct{}), said: make(chan struct{}, 1)}
+	p := &program{host: h, name: name, path: "/bin/" + name, ended: make(chan struct{}), said: make(chan struct{}, 1)}
 	h.mu.Lock()
 	h.program = p
 	h.mu.Unlock()
 	go func() {
 		defer close(p.ended)
-		p.result, p.err = do(ctx, h, jobs.Program{Path: p.path, Args: args, User: user})
+		job := jobs.Program{Tag: name, Path: p.path, Args: args}
+		if user != 0 {
+			job.As = &jobs.User{UID: user, GID: user}
+		}
+		p.result, p.err = do(ctx, h, job)
 	}()
 	return p
 }
@@ -104,7 +110,7 @@ func (p *program) wait(ctx context.Context, code int) error {
 
 // signal sends it a signal.
 func (p *program) signal(ctx context.Context, s syscall.Signal) error {
-	_, err := do(ctx, p.host, jobs.Signal{Path: p.path, Signal: int(s)})
+	_, err := do(ctx, p.host, jobs.Signal{Tag: p.name, Number: int(s)})
 	return err
 }
 
