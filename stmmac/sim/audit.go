@@ -158,6 +158,7 @@ type ringAudit struct {
 	base   uint64
 	n      uint32
 	stride uint32
+	front  uint32
 	tail   uint32 // index up to which descriptors were handed over
 	owned  []bool
 	snap   []words
@@ -169,7 +170,7 @@ func (r *ring) auditStart() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.live = true
-	a.base, a.n, a.stride = r.base, r.n, r.stride
+	a.base, a.n, a.stride, a.front = r.base, r.n, r.stride, r.front
 	if uint32(len(a.owned)) < a.n {
 		a.owned = make([]bool, a.n)
 		a.snap = make([]words, a.n)
@@ -234,7 +235,7 @@ func (r *ring) handOver(tail uint32) {
 // peek reads a descriptor for the audit, on any goroutine.
 func (r *ring) peek(i uint32) (w words, ok bool) {
 	a := r.audit
-	p := r.m.window(a.base+uint64(i)*uint64(a.stride), r4.DescSize)
+	p := r.m.window(a.base+uint64(i)*uint64(a.stride)+uint64(a.front), r4.DescSize)
 	if p == nil {
 		return w, false
 	}

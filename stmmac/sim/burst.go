@@ -107,7 +107,7 @@ func (r *ring) release(list unsafe.Pointer, w3 []uint32) {
 // burst sends up to budget frames.
 func (t *txChan) burst(budget int) (used int) {
 	m := t.m
-	if !m.quick || !t.run || t.suspended || t.held || t.inFrame || t.stopping || t.flushing || !t.enabled ||
+	if !m.quick || !t.run || t.suspended || t.held || t.inFrame || t.stopping || t.flushing || !t.enabled || t.front != 0 ||
 		m.mac.conf&(r4.TE|r4.LM|r4.DM) != r4.TE|r4.DM || m.flow.until != 0 || m.mac.tags.edits || t.tags.innerReq != 0 || m.lpi.phase != lpiOff {
 		return 0
 	}

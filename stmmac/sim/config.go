@@ -42,7 +42,7 @@ func (p Profile) String() string {
 //
 // A GMAC has one queue each way, one interrupt vector, bus addresses of 32 bits and none
 // of what Layout, VLANFilters, NoVLANInsert, NoDoubleVLAN, NoVLANHash, L3L4Filters,
-// SplitHeader, ARPOffload, EEE and Timestamp are about: these are left 0. Of [Faults] those do nothing on it that are about tails, context
+// SplitHeader, ARPOffload, EEE, Timestamp and TBS are about: these are left 0. Of [Faults] those do nothing on it that are about tails, context
 // descriptors and the words of GMAC4's descriptors: Prefetch, IgnoreSameTail,
 // InjectContext, CurTxAhead, HalfDuplexQueue0Only, RxLengthFlags and RxChecksumLies.
 type Config struct {
@@ -81,6 +81,9 @@ type Config struct {
 	// MHz. Timestamps of packets are not modelled.
 	Timestamp bool
 	PTPClock  uint64
+	// TBS adds time-based scheduling to a core with Timestamp: enhanced descriptors, with
+	// launch times. That a packet is too late (MTL_TBS_CTRL) is not modelled.
+	TBS bool
 	// Address is what the MAC address 0 registers hold after reset; all zero
 	// gives the databook's ff:ff:ff:ff:ff:ff.
 	Address [6]byte
@@ -116,11 +119,11 @@ type Config struct {
 }
 
 // EnableAll adds to a GMAC4 all that a Config leaves out by default: eight layer 3 and
-// layer 4 filters, split header, the ARP offload, Energy Efficient Ethernet and the
-// system time. Queues and sizes stay as they are, and so does a PHY that is given.
+// layer 4 filters, split header, the ARP offload, Energy Efficient Ethernet, the
+// system time and time-based scheduling. Queues and sizes stay as they are, and so does a PHY that is given.
 func (c *Config) EnableAll() {
 	c.L3L4Filters = gmac4reg.MaxL3L4
-	c.SplitHeader, c.ARPOffload, c.EEE, c.Timestamp = true, true, true, true
+	c.SplitHeader, c.ARPOffload, c.EEE, c.Timestamp, c.TBS = true, true, true, true, true
 }
 
 // ConfigError is a Config that describes no device.
@@ -205,6 +208,9 @@ func (c *Config) complete() error {
 	}
 	if c.PTPClock > maxPTPClock {
 		return &ConfigError{"PTPClock", c.PTPClock, "more than 1 GHz"}
+	}
+	if c.TBS && !c.Timestamp {
+		return &ConfigError{"TBS", true, "without Timestamp there is no time to launch at"}
 	}
 	if c.HighIOVA && c.AddrWidth == 32 {
 		return &ConfigError{"HighIOVA", true, "the device has 32 address bits"}

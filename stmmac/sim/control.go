@@ -33,7 +33,7 @@ func (m *Model) control(off uint32, r *register, v uint32) {
 		}
 		return
 	case idDMA + uint32(r4.DMACHTxControl):
-		if (old^now)&uint32(r4.TXPBL.Mask()) != 0 {
+		if (old^now)&uint32(r4.TXPBL.Mask()|r4.EDSE) != 0 {
 			m.changedRunning(off, m.txRunning(ch), old, now)
 		}
 		m.regs.set(off, now)

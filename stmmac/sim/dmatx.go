@@ -37,6 +37,9 @@ type txFrame struct {
 	field   int // length field of the first descriptor
 	cpc     uint32
 
+	timed  bool   // it has a launch time
+	launch uint64 // ns, modulo launchWrap
+
 	cic, vtir, saic uint32
 	innerReq        uint32   // what a context descriptor asks for the inner tag
 	edited          bool     // the MAC changed its header
@@ -195,6 +198,9 @@ func (t *txChan) take() bool {
 		t.txFrame = txFrame{inFrame: true, field: int(r4.TxFL.Get(d3)), cpc: r4.CPC.Get(d3),
 			cic: r4.CIC.Get(d3), vtir: r4.VTIR.Get(d2), saic: r4.SAIC.Get(d3), innerReq: t.tags.innerReq}
 		t.tags.innerReq = r4.TagNone
+		if t.front != 0 && !t.takeLaunch() {
+			return false
+		}
 	case !t.inFrame:
 		t.report(ChainBroken, int(t.cur), "no FD")
 		t.txFrame = txFrame{inFrame: true, drop: true}

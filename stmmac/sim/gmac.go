@@ -58,6 +58,7 @@ func (c *Config) completeGMAC() error {
 		c.check("VLANFilters", c.VLANFilters, c.VLANFilters == 1, "a GMAC has one"),
 		c.check("L3L4Filters", c.L3L4Filters, c.L3L4Filters == 0, "the model of a GMAC has none"),
 		c.check("SplitHeader", c.SplitHeader, !c.SplitHeader, "the model of a GMAC has none"),
+		c.check("TBS", c.TBS, !c.TBS, "the model of a GMAC has none"),
 		c.check("Timestamp", c.Timestamp, !c.Timestamp, "the model of a GMAC has none"),
 		c.check("EEE", c.EEE, !c.EEE, "the model of a GMAC has none"),
 		c.check("ARPOffload", c.ARPOffload, !c.ARPOffload, "the model of a GMAC has none"),

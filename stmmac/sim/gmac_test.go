@@ -251,6 +251,7 @@ func TestGMACConfig(t *testing.T) {
 		{"ARPOffload", func(c *Config) { c.ARPOffload = true }},
 		{"EEE", func(c *Config) { c.EEE = true }},
 		{"Timestamp", func(c *Config) { c.Timestamp = true }},
+		{"TBS", func(c *Config) { c.TBS = true }},
 		{"Profile", func(c *Config) { c.Profile = 7 }},
 		{"HighIOVA", func(c *Config) { c.HighIOVA = true }},
 	} {

@@ -76,6 +76,7 @@ func TestMasks(t *testing.T) {
 		store uint32
 		want  uint32
 	}{
+		{"everything in the features", full.r, uint32(r4.MACHWFeature3), 0, 0x08000025},
 		{"unknown", g.r, 0x0030, 0xffffffff, 0},
 		{"version", g.r, uint32(r4.MACVersion), 0, 0x52},
 		{"feature", g.r, uint32(r4.MACHWFeature3), 0xffffffff, 0x25},
@@ -132,6 +133,9 @@ func TestMasks(t *testing.T) {
 		{"sub-second increment", full.r, uint32(r4.MACSubSecondIncrement), 0xffffffff, 0x00ffff00},
 		{"timestamp control", full.r, uint32(r4.MACTimestampControl), 0xffffffd3, 0x0007ff03},
 		{"segmentation", ch, uint32(r4.DMACHTxControl), uint32(r4.TSE | r4.EDSE | r4.OSP), uint32(r4.OSP)},
+		{"enhanced descriptors", full.ch(0), uint32(r4.DMACHTxControl), uint32(r4.TSE | r4.EDSE | r4.OSP), uint32(r4.EDSE | r4.OSP)},
+		{"fetch time", full.r, uint32(r4.DMATBSControl), 0xffffffff, 0xffffff71},
+		{"no fetch time", g.r, uint32(r4.DMATBSControl), 0xffffffff, 0},
 		{"current descriptor", ch, uint32(r4.DMACHCurAppTxDesc), 0xffffffff, 0},
 		{"address high", g.r, uint32(r4.MACAddressHigh), 0x00001234, 0x80001234},
 		{"address high 1", g.r, uint32(r4.MACAddressHigh) + 8, 0xffffffff, 0xff07ffff},
@@ -178,6 +182,7 @@ func TestConfigErrors(t *testing.T) {
 		"fewer filters":   {L3L4Filters: -1},
 		"PTP clock":       {PTPClock: 1e9 + 1},
 		"profile":         {Profile: 7},
+		"no time":         {TBS: true},
 		"high":            {AddrWidth: 32, HighIOVA: true},
 		"layout":          {Layout: regs.Layout{DMABase: 0x1101, DMAStride: 0x80, MTLBase: 0xd00, MTLStride: 0x40}},
 		"low layout":      {Layout: regs.Layout{DMABase: 0x10, DMAStride: 0x80, MTLBase: 0xd00, MTLStride: 0x40}},

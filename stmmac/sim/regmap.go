@@ -192,6 +192,9 @@ func (b *regMapper) features() {
 	if !c.NoDoubleVLAN {
 		f3 |= r4.DVLAN
 	}
+	if c.TBS {
+		f3 |= r4.TBSSEL
+	}
 	add(b, r4.MACHWFeature0, loadPlain, storeIgnored, 0, f0)
 	add(b, r4.MACHWFeature1, loadPlain, storeIgnored, 0, f1)
 	rx, tx := uint32(c.RxQueues-1), uint32(c.TxQueues-1)
@@ -361,6 +364,11 @@ func (b *regMapper) dma() {
 	add(b, r4.DMADebugStatus1, loadLocked, storeIgnored, 0, 0)
 	add(b, r4.DMADebugStatus2, loadLocked, storeIgnored, 0, 0)
 
+	tx := r4.ST | r4.OSP | r4.TXPBL.Mask() | 0xe
+	if c.TBS {
+		tx |= r4.EDSE
+		add(b, r4.DMATBSControl, loadPlain, storePlain, r4.FTOV|r4.FGOS.Mask()|r4.FTOS.Mask(), 0) // packets are fetched at once
+	}
 	high := uint32(1)<<(c.AddrWidth-32) - 1
 	aligned := ^uint32(c.BusBytes - 1)
 	enable := r4.TIE | r4.TXSE | r4.TBUE | r4.RIE | r4.RBUE | r4.RSE | r4.RWTE | r4.ETIE | r4.ERIE | r4.FBEE | r4.CDEE
@@ -383,7 +391,7 @@ func (b *regMapper) dma() {
 		}
 		add(b, r4.DMACHControl, loadPlain, storeLocked, ctl, 0)
 		if ch < c.TxQueues {
-			add(b, r4.DMACHTxControl, loadPlain, storeLocked, r4.ST|r4.OSP|r4.TXPBL.Mask()|0xe, 0)
+			add(b, r4.DMACHTxControl, loadPlain, storeLocked, tx, 0)
 			add(b, r4.DMACHTxDescListHAddr, loadPlain, storeLocked, high, 0)
 			add(b, r4.DMACHTxDescListAddr, loadPlain, storeLocked, aligned, 0)
 			add(b, r4.DMACHTxDescTailPointer, loadPlain, storeTxTail, aligned, 0)

@@ -52,6 +52,7 @@ type ringState struct {
 	base   uint64
 	n      uint32
 	stride uint32
+	front  uint32 // bytes of a descriptor in front of words 0 to 3
 
 	cur       uint32 // index of the descriptor to fetch next
 	rebase    bool   // the list address was written since the last start
@@ -63,9 +64,9 @@ type ringState struct {
 	faulted   bool // stopped by a bus error
 	hung      bool // by a fault: was stopped and does not come to rest
 
-	win     []byte // the list, while it lies in one mapping that is in reach
-	winBase unsafe.Pointer
-	fetched words // the current descriptor as fetched
+	win     []byte         // the list, while it lies in one mapping that is in reach
+	winBase unsafe.Pointer // words 0 to 3 of the first descriptor
+	fetched words          // the current descriptor as fetched
 	pre     []preDesc
 	reads   uint64
 	events  r4.CHStatus
@@ -153,7 +154,11 @@ func (r *ring) start() {
 	}
 	r.n = m.regs.get(chOff(m, length, r.ch)) + 1
 	ctl := r4.CHControl(m.regs.get(chOff(m, r4.DMACHControl, r.ch)))
-	r.stride = r4.DescSize + r4.DSL.Get(ctl)*uint32(m.cfg.BusBytes)
+	r.stride, r.front = r4.DescSize, 0
+	if r.tx && r4.CHTxControl(m.regs.get(chOff(m, r4.DMACHTxControl, r.ch)))&r4.EDSE != 0 {
+		r.stride, r.front = r4.EnhancedSize, r4.EnhancedSize-r4.DescSize
+	}
+	r.stride += r4.DSL.Get(ctl) * uint32(m.cfg.BusBytes)
 	if r.rebase || r.cur >= r.n {
 		r.cur, r.rebase = 0, false
 	}
@@ -238,7 +243,7 @@ func (r *ring) reportAccess(addr uint64, n int) {
 func (r *ring) window() unsafe.Pointer {
 	if r.win == nil {
 		size := uint64(r.n-1)*uint64(r.stride) + r4.DescSize
-		w := r.m.window(r.base, int(size))
+		w := r.m.window(r.base+uint64(r.front), int(size))
 		if w == nil || uintptr(unsafe.Pointer(unsafe.SliceData(w)))&3 != 0 {
 			return nil
 		}
@@ -364,9 +369,14 @@ func (r *ring) fetchAhead() bool {
 	return true
 }
 
+// at is the address of words 0 to 3 of a descriptor.
+func (r *ring) at(i uint32) uint64 {
+	return r.base + uint64(i)*uint64(r.stride) + uint64(r.front)
+}
+
 // readDesc reads a descriptor, OWN first.
 func (r *ring) readDesc(i uint32) (w words, ok bool) {
-	addr := r.base + uint64(i)*uint64(r.stride)
+	addr := r.at(i)
 	if r.m.dmaFault(addr, r4.DescSize, false) {
 		r.reportAccess(addr, r4.DescSize)
 		return w, false
@@ -412,7 +422,7 @@ func (r *ring) writeBack(w *words) bool {
 }
 
 func (r *ring) writeDesc(w *words) bool {
-	addr := r.base + uint64(r.cur)*uint64(r.stride)
+	addr := r.at(r.cur)
 	if r.m.dmaFault(addr, r4.DescSize, true) {
 		return false
 	}

@@ -94,7 +94,7 @@ func (t *txChan) waits() bool { return t.held && t.eligible() }
 
 // eligible says whether the scheduler may choose the queue.
 func (t *txChan) eligible() bool {
-	return t.enabled && !t.flushing && !t.stalled &&
+	return t.enabled && !t.flushing && !t.stalled && !t.early() &&
 		!(t.m.faults.HalfDuplexQueue0Only && t.m.mac.conf&r4.DM == 0 && t.ch != 0)
 }
 

@@ -15,7 +15,10 @@ import (
 type Boot struct {
 	Name string
 	chip string
-	opts chips.Options
+	// other is the chip at the other end; "" is the same.
+	other string
+	opts  chips.Options
+	iommu bool
 	// driver is the module that takes the cards, params what it is loaded with.
 	driver, params string
 	// cannot are the self-tests that the driver leaves out, with its own condition; it runs
@@ -50,9 +53,13 @@ type Host struct {
 
 // Start boots the guest and loads the driver. The caller closes it.
 func (b *Boot) Start(ctx context.Context, m Machine) (*Host, error) {
+	ends := [2]string{b.chip, b.other}
+	if b.other == "" {
+		ends[1] = b.chip
+	}
 	h := &Host{boot: b, ready: make(chan struct{}, 1)}
 	p, err := pair.Start(ctx, pair.Config{
-		Tree: m.Tree, Kernel: m.Kernel, Dir: m.Dir, Chip: b.chip, Options: b.opts,
+		Tree: m.Tree, Kernel: m.Kernel, Dir: m.Dir, Chips: ends, Options: b.opts, IOMMU: b.iommu,
 		Sets: []string{"stmmac"}, Modules: append(modules[:len(modules):len(modules)], b.driver), Params: b.loadWith(),
 		Log: func(_, line string) {
 			if line == jobs.Ready {

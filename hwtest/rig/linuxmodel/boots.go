@@ -12,6 +12,9 @@ func Boots() []*Boot {
 	return []*Boot{
 		{Name: "YT6801, dwmac-motorcomm", chip: "yt6801", driver: "dwmac-motorcomm",
 			cannot: cannot(oneQueue(), oneAddress(), noEEE()), atLeast: 20, fails: noPause()},
+		// Two of one kind would be one MDIO bus for the driver.
+		{Name: "EHL, dwmac-intel", chip: "ehl", other: "ehl-pse", driver: "dwmac-intel", iommu: true, step: 13,
+			cannot: cannot(oneAddress()), atLeast: 1},
 		{Name: "GMAC4, one queue", chip: "gmac4", driver: "dwmac-modelpci", step: 13,
 			params: "gen=2 filter_entries=32 bins=256 sph=1", cannot: cannot(oneQueue()), atLeast: 24},
 		{Name: "GMAC4, four queues, a vector each", chip: "gmac4", driver: "dwmac-modelpci", step: 13,

@@ -18,8 +18,9 @@ type Config struct {
 	Kernel *kernel.Kernel
 	Dir    string // a folder for logs, which is there
 
-	Chip    string // by name
+	Chips   [2]string // by name
 	Options chips.Options
+	IOMMU   bool // see guest.Config
 	// Sets and Modules are those of the kernel that are loaded, and Params what they are
 	// loaded with, by name.
 	Sets, Modules []string
@@ -33,8 +34,8 @@ func Start(ctx context.Context, c Config) (*cards.Host, error) {
 	const onCable = 512 // frames
 	a, b := sim.NewPair(onCable)
 	h, err := cards.Start(ctx, cards.Config{
-		Guest: guest.Config{Tree: c.Tree, Kernel: c.Kernel, Dir: c.Dir, Log: c.Log},
-		Cards: []cards.Card{{Chip: c.Chip, Wire: a, Options: c.Options}, {Chip: c.Chip, Wire: b, Options: c.Options}},
+		Guest: guest.Config{Tree: c.Tree, Kernel: c.Kernel, Dir: c.Dir, IOMMU: c.IOMMU, Log: c.Log},
+		Cards: []cards.Card{{Chip: c.Chips[0], Wire: a, Options: c.Options}, {Chip: c.Chips[1], Wire: b, Options: c.Options}},
 		Sets:  c.Sets, Modules: c.Modules,
 	})
 	if err != nil {

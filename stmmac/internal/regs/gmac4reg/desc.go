@@ -5,6 +5,10 @@ import "github.com/gostmmac/gostmmac/mmio"
 // DescSize is the size of a descriptor in bytes without the skip length.
 const DescSize = 16
 
+// EnhancedSize is the size of an enhanced transmit descriptor (EDSE): words 4 to 7 in front of
+// words 0 to 3.
+const EnhancedSize = 32
+
 // Limits of the descriptor fields.
 const (
 	// MaxBufLen is the longest buffer of a transmit descriptor (B1L is 14 bits).
@@ -60,6 +64,21 @@ const (
 	TxTTSS TDES3 = 1 << 17 // timestamp captured
 
 	TxCC mmio.Field[TDES3] = 0xf << 4
+)
+
+// TDES4 and TDES5 are words 4 and 5 of an enhanced transmit descriptor: when the packet may
+// leave, by the system time.
+type (
+	TDES4 uint32
+	TDES5 uint32
+)
+
+// Bits of TDES4 and TDES5.
+const (
+	LTV TDES4 = 1 << 31 // the launch time is valid
+
+	LTSeconds     mmio.Field[TDES4] = 0xff << 0     // the low bits of the seconds
+	LTNanoseconds mmio.Field[TDES5] = 0xffffff << 8 // units of 256 ns
 )
 
 // RDES1 is word 1 of a receive descriptor, write-back format. It is valid only

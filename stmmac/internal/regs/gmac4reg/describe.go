@@ -94,6 +94,7 @@ var texts = map[uint32]func(uint32) string{
 	uint32(DMAMode):                                      regs.Text[DMAModeVal],
 	uint32(DMASysBusMode):                                regs.Text[SysBusMode],
 	uint32(DMAInterruptStatus):                           regs.Text[DMAInterrupt],
+	uint32(DMATBSControl):                                regs.Text[TBSControl],
 	DefaultLayout.DMABase + uint32(DMACHControl):         regs.Text[CHControl],
 	DefaultLayout.DMABase + uint32(DMACHTxControl):       regs.Text[CHTxControl],
 	DefaultLayout.DMABase + uint32(DMACHRxControl):       regs.Text[CHRxControl],

@@ -12,6 +12,7 @@ const (
 	DMAInterruptStatus mmio.Reg[DMAInterrupt] = 0x1008
 	DMADebugStatus0    mmio.Reg[uint32]       = 0x100c // channels 0 to 2 from bit 8
 	DMADebugStatus2    mmio.Reg[uint32]       = 0x1014 // channel 7
+	DMATBSControl      mmio.Reg[TBSControl]   = 0x1050
 )
 
 // DMAModeVal is the value of DMA_Mode.
@@ -55,6 +56,18 @@ type DMAInterrupt uint32
 const (
 	MTLIS DMAInterrupt = 1 << 16
 	MACIS DMAInterrupt = 1 << 17
+)
+
+// TBSControl is the value of DMA_TBS_CTRL: how long before its launch time a packet is
+// fetched. Sources: databook and Linux's dwmac4_dma.h.
+type TBSControl uint32
+
+// Bits of DMA_TBS_CTRL.
+const (
+	FTOV TBSControl = 1 << 0 // FTOS is valid
+
+	FGOS mmio.Field[TBSControl] = 0x7 << 4      // slots of the gate control list
+	FTOS mmio.Field[TBSControl] = 0xffffff << 8 // units of 256 ns
 )
 
 // Offsets from the base of a DMA channel (DMA_CHx). Databook: DMA channel
@@ -113,7 +126,7 @@ const (
 	ST   CHTxControl = 1 << 0  // start
 	OSP  CHTxControl = 1 << 4  // operate on second packet
 	TSE  CHTxControl = 1 << 12 // TCP segmentation
-	EDSE CHTxControl = 1 << 28
+	EDSE CHTxControl = 1 << 28 // enhanced descriptors
 
 	TXPBL mmio.Field[CHTxControl] = 0x3f << 16
 )

@@ -178,6 +178,7 @@ var Map = describe(regs.Table{
 	{Off: uint32(DMADebugStatus0), Name: "DMA_Debug_Status0"},
 	{Off: uint32(DMADebugStatus1), Name: "DMA_Debug_Status1"},
 	{Off: uint32(DMADebugStatus2), Name: "DMA_Debug_Status2"},
+	{Off: uint32(DMATBSControl), Name: "DMA_TBS_CTRL"},
 	{Off: 0x1100 + uint32(DMACHControl), Name: "DMA_CH%d_Control", Stride: 0x80, Count: 8},
 	{Off: 0x1100 + uint32(DMACHTxControl), Name: "DMA_CH%d_Tx_Control", Stride: 0x80, Count: 8},
 	{Off: 0x1100 + uint32(DMACHRxControl), Name: "DMA_CH%d_Rx_Control", Stride: 0x80, Count: 8},

@@ -253,6 +253,11 @@ func (v SysBusMode) String() string {
 	}.String(v)
 }
 
+// String names what is set, as "FTOV|FTOS=16".
+func (v TBSControl) String() string {
+	return regs.Bits[TBSControl]{{FTOV, "FTOV"}, {FGOS.Mask(), "FGOS"}, {FTOS.Mask(), "FTOS"}}.String(v)
+}
+
 // String names what is set, as "DC0IS|MTLIS".
 func (v DMAInterrupt) String() string {
 	return regs.Bits[DMAInterrupt]{
