@@ -40,7 +40,8 @@
 // the client's driver has switched on. Masks are honoured wherever they are set: by the
 // client's messages, in configuration space, and in the MSI-X table for entries that the
 // client has written (QEMU keeps the table to itself). What fires while it is masked is
-// pending, as the PBA shows, and fires once it is not.
+// pending, as the PBA shows, and fires once it is not, unless [Function.Withdraw] takes it
+// back before.
 //
 // # Clients are not trusted
 //

@@ -82,6 +82,19 @@ func (f *Function) Signal(v int) {
 	}
 }
 
+// Withdraw is for a vector of which all events have been dealt with, by whatever means: if it
+// fired while it was masked, it is not pending any more (PCI Local Bus 3.0, 6.8.3.5). v is as
+// for [Function.Signal].
+func (f *Function) Withdraw(v int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if on, _ := f.config.msixState(); on {
+		f.irqs.withdraw(uapi.PCIMSIX, v)
+	} else if on, given, _ := f.config.msiState(); on && v >= 0 {
+		f.irqs.withdraw(uapi.PCIMSI, v%given)
+	}
+}
+
 // ReportError tells the client of an error that the device does not recover from: QEMU
 // stops the machine.
 func (f *Function) ReportError() {

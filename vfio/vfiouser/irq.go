@@ -113,6 +113,13 @@ func (q *irqs) fire(index, v int) {
 	}
 }
 
+// withdraw takes back what is pending of a vector.
+func (q *irqs) withdraw(index, v int) {
+	if v >= 0 && v < len(q.index[index]) {
+		q.index[index][v].pending = false
+	}
+}
+
 // flush delivers what is not masked any more: after each change of masks, eventfds,
 // configuration space and the line.
 func (q *irqs) flush() {

@@ -204,6 +204,22 @@ func TestMSIX(t *testing.T) {
 	c.writeN(2, table+16*5+12, []byte{0})
 	c.told("unmasked in the table", fds[5], 1)
 
+	// Dealt with while it was masked, and fired again.
+	c.allowed(c.irqs(msix, dataNone|actionMask, 5, 2, nil))
+	f.Signal(5)
+	f.Signal(6)
+	f.Withdraw(5)
+	for _, v := range []int{-1, 7, 70} {
+		f.Withdraw(v)
+	}
+	pending(1<<6, 1<<8)
+	c.allowed(c.irqs(msix, dataNone|actionUnmask, 5, 2, nil))
+	c.told("taken back", fds[5], 0)
+	c.told("not taken back", fds[6], 1)
+	f.Signal(5)
+	f.Withdraw(5)
+	c.told("fired before it was taken back", fds[5], 1)
+
 	// The whole function.
 	c.write16(configRegion, at, 3<<14)
 	f.SignalMSIX(0)
@@ -282,6 +298,14 @@ func TestMSI(t *testing.T) {
 	}
 	c.write32(configRegion, at+16, 0)
 	c.told("unmasked", fds[4], 1)
+	c.write32(configRegion, at+16, 3<<4)
+	f.Signal(4)
+	f.Signal(5)
+	f.Withdraw(5)
+	f.Withdraw(-1)
+	c.write32(configRegion, at+16, 0)
+	c.told("not taken back", fds[4], 1)
+	c.told("taken back", fds[5], 0)
 	// Fewer vectors than there are.
 	c.write16(configRegion, at+2, 1|1<<4)
 	for v := range 8 {
@@ -289,6 +313,13 @@ func TestMSI(t *testing.T) {
 	}
 	c.told("vector 0 of two", fds[0], 4)
 	c.told("vector 1 of two", fds[1], 4)
+	c.write32(configRegion, at+16, 3)
+	f.Signal(4)
+	f.Signal(7)
+	f.Withdraw(3)
+	c.write32(configRegion, at+16, 0)
+	c.told("vector 0 of two, for 4", fds[0], 1)
+	c.told("vector 1 of two, taken back for 7", fds[1], 0)
 	c.write16(configRegion, at+2, 1|7<<4) // more than there are
 	f.SignalMSI(7)
 	c.told("vector 7 again", fds[7], 1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 
 	"github.com/gostmmac/gostmmac/mmio"
 	"github.com/gostmmac/gostmmac/stmmac/sim"
@@ -142,11 +143,21 @@ func (i Interrupts) leave(c *vfiouser.Config) error {
 type Card struct {
 	chip     Chip
 	function *vfiouser.Function
+	out      signals // function
 	model    *sim.Model
 	block    block
 	vectors  []int // by the vector of the model
 	csr      mac
 	opts     Options
+
+	mu sync.Mutex // between the level of a line and what out is told of it
+}
+
+// signals are what a card tells its host of interrupts; see vfiouser.Function.
+type signals interface {
+	Signal(v int)
+	Withdraw(v int)
+	SetINTx(high bool)
 }
 
 // New makes a card whose MAC is plugged into w. It belongs to the caller, who closes it.
@@ -197,6 +208,7 @@ func (c Chip) New(w sim.Wire, o Options) (*Card, error) {
 	if k.function, err = vfiouser.New(pci); err != nil {
 		return nil, fmt.Errorf("chip %s: %w", c.Name, err)
 	}
+	k.out = k.function
 	if k.model, err = sim.NewModel(cfg, k.function, k.interrupt, w); err != nil {
 		return nil, fmt.Errorf("chip %s: %w", c.Name, err)
 	}
@@ -226,27 +238,32 @@ func (k *Card) interrupt(v int) {
 	if k.block != nil && k.block.quiet() {
 		return
 	}
-	k.function.Signal(k.vectors[v])
-	k.pin()
+	k.mu.Lock()
+	k.out.Signal(k.vectors[v])
+	k.mu.Unlock()
+	k.follow()
 }
 
-// pin makes the pin follow the lines of the model.
-func (k *Card) pin() {
-	high := false
-	for v := range k.vectors {
-		high = high || k.model.Line(v)
+// follow makes the pin follow the lines of the model, and takes back what fired of those that
+// are low: a driver that resets the MAC before it unmasks a vector does not see it.
+func (k *Card) follow() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	any := false
+	for line, v := range k.vectors {
+		high := k.model.Line(line)
+		if any = any || high; !high {
+			k.out.Withdraw(v)
+		}
 	}
-	if k.block != nil && k.block.quiet() {
-		high = false
-	}
-	k.function.SetINTx(high)
+	k.out.SetINTx(any && (k.block == nil || !k.block.quiet()))
 }
 
 // ReadBAR implements vfiouser.Device.
 func (k *Card) ReadBAR(bar int, off uint64, p []byte) {
 	if r, off := k.at(bar, off); r != nil {
 		vfiouser.ReadRegion(r, off, p)
-		k.pin() // some status bits are cleared by reading them
+		k.follow() // some status bits are cleared by reading them
 	}
 }
 
@@ -254,7 +271,7 @@ func (k *Card) ReadBAR(bar int, off uint64, p []byte) {
 func (k *Card) WriteBAR(bar int, off uint64, p []byte) {
 	if r, off := k.at(bar, off); r != nil {
 		vfiouser.WriteRegion(r, off, p)
-		k.pin()
+		k.follow()
 	}
 }
 
@@ -276,7 +293,7 @@ func (k *Card) Reset() {
 	if k.block != nil {
 		k.block.reset()
 	}
-	k.pin()
+	k.follow()
 }
 
 // DropWindows implements vfiouser.Device.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -102,6 +103,63 @@ func TestQueues(t *testing.T) {
 	}
 	if _, err := Find("e1000"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a chip that there is not: %v", err)
+	}
+}
+
+// told keeps what a card tells its host.
+type told struct{ fired, pending []bool }
+
+func (s *told) Signal(v int)   { s.fired[v], s.pending[v] = true, true }
+func (s *told) Withdraw(v int) { s.pending[v] = false }
+func (s *told) SetINTx(bool)   {}
+
+// TestWithdraw: an interrupt of which the driver has cleared the reason, or that a reset of
+// the MAC took away, is not pending any more, and one that has another reason still is.
+func TestWithdraw(t *testing.T) {
+	const (
+		mode, channel    = 0x1000, 0x1100
+		swr              = 1 << 0
+		enable, status   = 0x34, 0x60
+		rps, ais, stride = 1 << 8, 1 << 14, 0x80
+		mac, vectors     = 29, 32
+	)
+	for _, c := range []struct {
+		name  string
+		clear func(k *Card)
+	}{
+		{"cleared", func(k *Card) {
+			k.store(channel+status, rps|ais)
+			k.store(channel+stride+status, rps|ais)
+		}},
+		{"reset", func(k *Card) {
+			k.store(mode, swr)
+			for k.load(mode)&swr != 0 {
+				runtime.Gosched()
+			}
+		}},
+		{"disabled", func(k *Card) { k.store(channel+enable, 0); k.store(channel+stride+enable, 0) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newCard(t, "ehl", Options{})
+			s := &told{make([]bool, vectors), make([]bool, vectors)}
+			k.out = s
+			for ch := range 2 {
+				k.store(uint64(channel+ch*stride+enable), rps|ais)
+				k.model.RaiseStatus(ch, rps)
+			}
+			k.load(channel + status)
+			if !s.fired[mac] || !s.pending[mac] {
+				t.Fatal("the common vector is not pending")
+			}
+			k.store(channel+status, rps|ais)
+			if !s.pending[mac] {
+				t.Error("it is not pending while another channel has a reason")
+			}
+			c.clear(k)
+			if s.pending[mac] {
+				t.Error("it is pending without a reason")
+			}
+		})
 	}
 }
 
