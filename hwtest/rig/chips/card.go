@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/gostmmac/gostmmac/mmio"
 	"github.com/gostmmac/gostmmac/stmmac/sim"
@@ -20,9 +21,7 @@ type Chip struct {
 
 	pci vfiouser.Config
 	sim sim.Config
-	// noEEE leaves EEE out.
-	noEEE bool
-	csr   uint64 // where the registers of the MAC lie in BAR 0, bytes
+	csr uint64 // where the registers of the MAC lie in BAR 0, bytes
 	// vector is the interrupt vector of a line of the model; nil if there is one for all.
 	vector func(l line) int
 	block  func(*Card) block // what else is in BAR 0, or nil
@@ -143,6 +142,7 @@ func (i Interrupts) leave(c *vfiouser.Config) error {
 type Card struct {
 	chip     Chip
 	function *vfiouser.Function
+	clock    *clock
 	out      signals // function
 	model    *sim.Model
 	block    block
@@ -172,7 +172,6 @@ func (c Chip) New(w sim.Wire, o Options) (*Card, error) {
 	}
 	if cfg.Generation == sim.GMAC4 {
 		cfg.EnableAll() // the stock driver uses of it what it has
-		cfg.EEE = !c.noEEE
 	}
 	if o.Model != nil {
 		o.Model(&cfg)
@@ -183,7 +182,8 @@ func (c Chip) New(w sim.Wire, o Options) (*Card, error) {
 		return nil, fmt.Errorf("chip %s: %w", c.Name, err)
 	}
 	rx, tx := max(cfg.RxQueues, 1), max(cfg.TxQueues, 1)
-	k := &Card{chip: c, opts: o}
+	k := &Card{chip: c, opts: o, clock: newClock()}
+	cfg.Clock = k.clock
 	few := o.Only != AllInterrupts && max(pci.MSI.Vectors, pci.MSIX.Vectors) <= 1
 	if o.Single || few || c.vector == nil {
 		pci.MSI.Vectors, pci.MSIX.Vectors = min(pci.MSI.Vectors, 1), min(pci.MSIX.Vectors, 1)
@@ -229,6 +229,9 @@ func (k *Card) Model() *sim.Model { return k.model }
 
 // Function is the PCI function: what the MAC reaches memory with.
 func (k *Card) Function() *vfiouser.Function { return k.function }
+
+// Skip lets the time of the MAC jump ahead by d, as if the machine had waited.
+func (k *Card) Skip(d time.Duration) { k.clock.skip(d) }
 
 // Close stops the MAC. Serve must have ended.
 func (k *Card) Close() { k.model.Close() }

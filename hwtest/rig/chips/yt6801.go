@@ -43,9 +43,6 @@ func yt6801() Chip {
 		},
 		sim: sim.Config{CSRClock: 25_000_000, HashBins: 64},
 		csr: ytBlock,
-		// Its driver has no struct clk, from which the core computes the microsecond of the
-		// LPI timers: they would last seconds.
-		noEEE: true,
 		vector: func(l line) int {
 			switch l.kind {
 			case rxLine:

@@ -21,6 +21,7 @@ type Boot struct {
 	iommu bool
 	// driver is the module that takes the cards, params what it is loaded with.
 	driver, params string
+	core           string // what the module stmmac is loaded with
 	// cannot are the self-tests that the driver leaves out, with its own condition; it runs
 	// all others, and they pass, at least as many as atLeast.
 	cannot  map[string]string
@@ -41,7 +42,9 @@ type Machine struct {
 }
 
 // modules are what every driver stands on.
-var modules = []string{"stmmac", "8021q"}
+var modules = []string{core, "8021q"}
+
+const core = "stmmac"
 
 // Host is a guest that runs, with its cards.
 type Host struct {
@@ -60,7 +63,8 @@ func (b *Boot) Start(ctx context.Context, m Machine) (*Host, error) {
 	h := &Host{boot: b, ready: make(chan struct{}, 1)}
 	p, err := pair.Start(ctx, pair.Config{
 		Tree: m.Tree, Kernel: m.Kernel, Dir: m.Dir, Chips: ends, Options: b.opts, IOMMU: b.iommu,
-		Sets: []string{"stmmac"}, Modules: append(modules[:len(modules):len(modules)], b.driver), Params: b.loadWith(),
+		CommandLine: "ipv6.disable=1", // it speaks by itself
+		Sets:        []string{"stmmac"}, Modules: append(modules[:len(modules):len(modules)], b.driver), Params: b.loadWith(),
 		Log: func(_, line string) {
 			if line == jobs.Ready {
 				h.ready <- struct{}{} // one at a time is
@@ -75,7 +79,7 @@ func (b *Boot) Start(ctx context.Context, m Machine) (*Host, error) {
 }
 
 func (b *Boot) loadWith() map[string]string {
-	return map[string]string{b.driver: b.params}
+	return map[string]string{b.driver: b.params, core: b.core}
 }
 
 // Restore brings the interfaces back into the state between cases, behind one that failed.

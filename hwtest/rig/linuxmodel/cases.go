@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -130,8 +129,9 @@ func (h *Host) appears(ctx context.Context, name string) error {
 	}
 }
 
-// core is the name by which the drivers of all chips call themselves: that of what they share.
-const core = "st_gmac"
+// coreName is the name by which the drivers of all chips call themselves: that of what they
+// share.
+const coreName = "st_gmac"
 
 func probe(ctx context.Context, h *Host) error {
 	if err := h.place(ctx, true); err != nil {
@@ -146,7 +146,7 @@ func probe(ctx context.Context, h *Host) error {
 		if err != nil {
 			return err
 		}
-		if d.Name != core || !l.Up || l.Mbps != 1000 || !l.Full {
+		if d.Name != coreName || !l.Up || l.Mbps != 1000 || !l.Full {
 			return fmt.Errorf("%s: driver %+v, link %+v", interfaces[i], d, l)
 		}
 	}
@@ -430,64 +430,6 @@ func cable(ctx context.Context, h *Host) error {
 	return nil
 }
 
-// selfTests runs those of the driver, with a link: without one all of them look passed.
-func selfTests(ctx context.Context, h *Host) error {
-	l, err := do(ctx, h, jobs.Link{Space: spaces[0], Interface: interfaces[0]})
-	if err != nil {
-		return err
-	}
-	if !l.Up {
-		return errors.New("there is no link")
-	}
-	all, err := do(ctx, h, jobs.SelfTest{Space: spaces[0], Interface: interfaces[0]})
-	if err != nil {
-		return err
-	}
-	var passed, unsupported, failed []string
-	for _, t := range all {
-		name := plain(t.Name)
-		switch {
-		case t.Passed():
-			passed = append(passed, name)
-		case t.Unsupported():
-			why := h.boot.cannot[name]
-			unsupported = append(unsupported, name+": "+why)
-			if why == "" {
-				failed = append(failed, name+" was left out, and nobody knows why")
-			}
-		case h.boot.fails[name] != "":
-			unsupported = append(unsupported, fmt.Sprintf("%s (%d): %s", name, t.Result, h.boot.fails[name]))
-		default:
-			failed = append(failed, fmt.Sprintf("%s (%d)", name, t.Result))
-		}
-	}
-	note.Printf(ctx, "%d passed (%s), %d left out (%s)", len(passed), strings.Join(passed, ", "), len(unsupported), strings.Join(unsupported, "; "))
-	var errs []error
-	if len(failed) > 0 {
-		errs = append(errs, fmt.Errorf("failed: %s", strings.Join(failed, ", ")))
-	}
-	for _, list := range []map[string]string{h.boot.cannot, h.boot.fails} {
-		for _, name := range slices.Sorted(maps.Keys(list)) {
-			if slices.Contains(passed, name) {
-				errs = append(errs, fmt.Errorf("%s has passed, and is listed as one that cannot", name))
-			}
-		}
-	}
-	if len(passed) < h.boot.atLeast {
-		errs = append(errs, fmt.Errorf("%d have passed, want %d", len(passed), h.boot.atLeast))
-	}
-	// They leave the interface as it was.
-	return errors.Join(append(errs, h.up(ctx, 1500), h.reach(ctx))...)
-}
-
-// plain is the name of a self-test without its number and padding: " 1. MAC Loopback   ".
-func plain(name string) string {
-	if _, rest, ok := strings.Cut(name, ". "); ok {
-		name = rest
-	}
-	return strings.TrimSpace(name)
-}
-
 func reload(ctx context.Context, h *Host) error {
 	for range 2 {
 		// The glue has a clock of its own, which the driver holds while it has a card.
@@ -500,7 +442,7 @@ func reload(ctx context.Context, h *Host) error {
 		if _, err := do(ctx, h, jobs.Unload{Module: strings.ReplaceAll(h.boot.driver, "-", "_")}); err != nil {
 			return err
 		}
-		if err := h.Guest.Load(ctx, h.Modules[len(h.Modules)-1:], h.boot.loadWith()); err != nil {
+		if err := h.Guest.Load(ctx, h.Modules[len(h.Modules)-1:], map[string]string{h.boot.driver: h.boot.params}); err != nil {
 			return err
 		}
 		if err := h.place(ctx, false); err != nil {

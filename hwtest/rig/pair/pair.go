@@ -20,7 +20,9 @@ type Config struct {
 
 	Chips   [2]string // by name
 	Options chips.Options
-	IOMMU   bool // see guest.Config
+	// IOMMU and CommandLine are those of guest.Config.
+	IOMMU       bool
+	CommandLine string
 	// Sets and Modules are those of the kernel that are loaded, and Params what they are
 	// loaded with, by name.
 	Sets, Modules []string
@@ -34,7 +36,7 @@ func Start(ctx context.Context, c Config) (*cards.Host, error) {
 	const onCable = 512 // frames
 	a, b := sim.NewPair(onCable)
 	h, err := cards.Start(ctx, cards.Config{
-		Guest: guest.Config{Tree: c.Tree, Kernel: c.Kernel, Dir: c.Dir, IOMMU: c.IOMMU, Log: c.Log},
+		Guest: guest.Config{Tree: c.Tree, Kernel: c.Kernel, Dir: c.Dir, IOMMU: c.IOMMU, CommandLine: c.CommandLine, Log: c.Log},
 		Cards: []cards.Card{{Chip: c.Chips[0], Wire: a, Options: c.Options}, {Chip: c.Chips[1], Wire: b, Options: c.Options}},
 		Sets:  c.Sets, Modules: c.Modules,
 	})
