@@ -52,6 +52,14 @@ type outcome struct {
 	Seconds              float64
 }
 
+// outcomeOf reads a line. What the testing package writes is none.
+func outcomeOf(line []byte) (o outcome, ok bool) {
+	return o, json.Unmarshal(line, &o) == nil && o.Name != ""
+}
+
+// took is how long the test took.
+func (o outcome) took() time.Duration { return time.Duration(o.Seconds * float64(time.Second)) }
+
 // guard is how long the list may take, far above what it needs.
 const guard = 20 * time.Minute
 
@@ -82,15 +90,15 @@ func (h *hardware) run(ctx context.Context, r *report, prefix, device, peer, log
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		fmt.Fprintln(out, lines.Text())
-		var o outcome
-		if json.Unmarshal(lines.Bytes(), &o) != nil || o.Name == "" {
-			continue // what the testing package writes
+		o, ok := outcomeOf(lines.Bytes())
+		if !ok {
+			continue
 		}
 		err := o.err()
 		if err != nil && !errors.Is(err, errSkip) {
 			failed++
 		}
-		r.add(prefix+o.Name, time.Duration(o.Seconds*float64(time.Second)), err, "")
+		r.add(prefix+o.Name, o.took(), err, "")
 	}
 	err = errors.Join(lines.Err(), c.Wait())
 	if err == nil || failed > 0 {

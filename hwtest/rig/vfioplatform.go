@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/kernel"
+	"github.com/gostmmac/gostmmac/hwtest/rig/note"
 	"github.com/gostmmac/gostmmac/hwtest/rig/vfioplatform"
 )
 
-// vfioPlatformRig boots one guest and does all cases in it.
+// vfioPlatformRig boots one guest and does all cases in it, and the list of hardware tests.
 func vfioPlatformRig(ctx context.Context, e env, r *report) {
 	m := vfioplatform.Machine{Tree: e.tree, Dir: filepath.Join(e.logs, "vfio-platform")}
 	built := r.test(ctx, "programs for arm64", func(ctx context.Context) (err error) {
@@ -35,16 +37,39 @@ func vfioPlatformRig(ctx context.Context, e env, r *report) {
 		h, err = vfioplatform.Start(ctx, m)
 		return err
 	})
-	for _, c := range vfioplatform.Cases() {
-		r.test(ctx, c.Name, func(ctx context.Context) error {
+	guarded := func(name string, run func(ctx context.Context) error) {
+		r.test(ctx, name, func(ctx context.Context) error {
 			if !started {
 				return errNotStarted
 			}
 			ctx, cancel := context.WithTimeout(ctx, vfioplatform.Guard)
 			defer cancel()
-			return errors.Join(c.Run(ctx, h))
+			return run(ctx)
 		})
 	}
+	cases := func(list []vfioplatform.Case) {
+		for _, c := range list {
+			guarded(c.Name, func(ctx context.Context) error { return c.Run(ctx, h) })
+		}
+	}
+	cases(vfioplatform.Before())
+	guarded("the list of hardware tests", func(ctx context.Context) error {
+		lines, err := h.Hardware(ctx)
+		skipped := 0
+		for _, l := range lines {
+			o, ok := outcomeOf([]byte(l))
+			switch {
+			case !ok:
+			case errors.Is(o.err(), errSkip):
+				skipped++ // the file says which these are, or err does
+			default:
+				r.add("hardware: "+o.Name, o.took(), o.err(), "")
+			}
+		}
+		note.Printf(ctx, "%d are left out, which skips/npcm_gmac.txt names with the reasons", skipped)
+		return errors.Join(err, os.WriteFile(filepath.Join(m.Dir, "hwtest.log"), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+	})
+	cases(vfioplatform.After())
 	if started {
 		r.test(context.WithoutCancel(ctx), "end", func(context.Context) error { return h.Close() })
 	}

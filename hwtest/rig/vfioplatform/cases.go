@@ -15,16 +15,32 @@ type Case struct {
 // Guard is how long a case may take: far more than it needs.
 const Guard = 4 * time.Minute
 
-// Cases returns the list.
-func Cases() []Case {
+// Before returns the cases before the list of hardware tests (see [Host.Hardware]).
+func Before() []Case {
 	return []Case{
-		{"try", func(ctx context.Context, h *Host) error {
-			return h.try(ctx)
-		}},
-		{"killed", killed},
-		{"frames", func(ctx context.Context, h *Host) error { return h.bothWays(ctx, traffic{mtu: 1500, min: 14}) }},
-		{"frames, polling", func(ctx context.Context, h *Host) error {
-			return h.bothWays(ctx, traffic{mtu: 1500, min: 14, poll: true})
-		}},
+		{"doctor and bind without VFIO", withoutVFIO},
+		{"doctor and bind with modules as they are loaded", asLoaded},
+		{"doctor and bind while noiommu mode is off", modeOff},
+		{"doctor with the kernel's driver, bind by a user", unbound},
+		{"bind, doctor, open", bound},
+		{"doctor and open by a user", notRoot},
+		{"doctor and open without huge pages", noHugePages},
+		{"unbind and bind again", given},
+		{"doctor and unbind while it is in use", inUse},
+		{"frames of 14 to 1518 bytes by interrupts", frames(traffic{mtu: 1500, min: shortest})},
+		{"frames of 14 to 1518 bytes by polling", frames(traffic{mtu: 1500, min: shortest, poll: true})},
+		{"frames beyond 1518 bytes", jumbo},
+		{"memory at physical address 0", pageZero},
+	}
+}
+
+// After returns the cases behind it.
+func After() []Case {
+	return []Case{
+		{"netstack: ping of 56 to 1472 bytes", ping},
+		{"netstack: TCP, 10 MB each way", transfer},
+		{"bind=on takes it from the kernel and gives it back", takenAndGiven},
+		{"process killed in mid-traffic, memory of the next one", killed},
+		{"back with the kernel's driver", back},
 	}
 }

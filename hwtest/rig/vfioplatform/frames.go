@@ -3,6 +3,7 @@ package vfioplatform
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -101,14 +102,66 @@ func (h *Host) fromDevice(ctx context.Context, t traffic) (c counts, err error) 
 	return c, err
 }
 
+// sleeps says whether the driver has slept until frames came: one that polls has no interrupts.
+func (c counts) sleeps(t traffic) error {
+	switch {
+	case c.Interrupts != c.Kernel:
+		return fmt.Errorf("the driver has seen %d interrupts, and /proc/interrupts counts %d", c.Interrupts, c.Kernel)
+	case t.poll && c.Interrupts > 0:
+		return fmt.Errorf("%d interrupts of a driver that polls", c.Interrupts)
+	case !t.poll && c.Interrupts < uint64(c.Frames)/4:
+		// One may tell of a frame that was sent and of the next one that has come.
+		return fmt.Errorf("%d interrupts for %d frames, each of which was waited for", c.Interrupts, c.Frames)
+	}
+	return nil
+}
+
 // bothWays sends frames of every length from each end, which the other end sends back.
 func (h *Host) bothWays(ctx context.Context, t traffic) error {
 	for _, way := range []func(context.Context, traffic) (counts, error){h.toDevice, h.fromDevice} {
 		c, err := way(ctx, t)
+		if err == nil {
+			err = c.sleeps(t)
+		}
 		if err != nil {
 			return err
 		}
-		note.Printf(ctx, "%d frames, %d interrupts, %d by /proc/interrupts, memory from %#x on", c.Frames, c.Interrupts, c.Kernel, c.Lowest)
+		note.Printf(ctx, "%d frames, %d interrupts", c.Frames, c.Interrupts)
+		if c.Lowest == 0 {
+			note.Printf(ctx, "in memory at physical address 0 too")
+		}
 	}
 	return nil
+}
+
+// frames is a case of traffic.
+func frames(t traffic) func(context.Context, *Host) error {
+	return func(ctx context.Context, h *Host) error { return h.bothWays(ctx, t) }
+}
+
+// longestMTU is that up to which the kernel's driver gets frames of normal descriptors into the
+// first buffer of one, which has 2047 bytes, with the FCS. What is longer it puts into the
+// second one, whose address it leaves 0.
+const longestMTU = 2047 - 4 - header - tag
+
+// jumbo sends frames beyond 1518 bytes.
+func jumbo(ctx context.Context, h *Host) error {
+	if err := h.setNear(ctx, longestMTU); err != nil {
+		return err
+	}
+	note.Printf(ctx, "MTU %d", longestMTU)
+	err := h.bothWays(ctx, traffic{mtu: longestMTU, min: 1500})
+	if err == nil {
+		err = h.bothWays(ctx, traffic{mtu: longestMTU, min: 1500, poll: true})
+	}
+	return errors.Join(err, h.setNear(ctx, 1500))
+}
+
+// pageZero: the memory at physical address 0, which is memory as any other, is the device's.
+func pageZero(ctx context.Context, h *Host) error {
+	c, err := h.toDevice(ctx, traffic{mtu: 1500, min: 1000})
+	if err == nil && c.Lowest != 0 {
+		err = fmt.Errorf("the memory of the device begins at %#x: no huge page is at physical address 0, or another was taken", c.Lowest)
+	}
+	return err
 }
