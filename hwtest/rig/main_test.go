@@ -13,6 +13,7 @@ import (
 	"github.com/gostmmac/gostmmac/hwtest/rig/debian"
 	"github.com/gostmmac/gostmmac/hwtest/rig/note"
 	"github.com/gostmmac/gostmmac/hwtest/rig/usercheck"
+	"github.com/gostmmac/gostmmac/hwtest/rig/vfioplatform"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -168,6 +169,24 @@ func TestQtestRigWithoutQEMU(t *testing.T) {
 	want := 2*(2+len(qtestTests())) + 1 // and what needs both
 	if err := r.end(); !errors.Is(err, errTests) || r.failed != want || r.passed != 1 {
 		t.Errorf("%v, %d failed instead of %d\n%s", err, r.failed, want, out.String())
+	}
+}
+
+// TestVFIOPlatformRigWithoutKernel: what is not there fails, and so does all that needs it.
+func TestVFIOPlatformRigWithoutKernel(t *testing.T) {
+	dir := t.TempDir()
+	var out strings.Builder
+	r, err := newReport(&out, filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vfioPlatformRig(t.Context(), env{tree: noTree(dir), cache: dir, logs: dir}, r)
+	want := 3 + len(vfioplatform.Before()) + len(vfioplatform.After()) // and the programs, the boot and the list
+	if err := r.end(); !errors.Is(err, errTests) || r.failed != want || r.passed != 0 || r.skipped != 0 {
+		t.Errorf("%v, %d failed instead of %d\n%s", err, r.failed, want, out.String())
+	}
+	if !strings.Contains(out.String(), "rig setup makes it") {
+		t.Errorf("it does not say what to do:\n%s", out.String())
 	}
 }
 

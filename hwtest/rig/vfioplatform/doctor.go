@@ -30,6 +30,11 @@ func (h *Host) doctor(ctx context.Context, user uint32, want ...lack) error {
 	if err != nil {
 		return err
 	}
+	return examine(lines, want)
+}
+
+// examine compares the failures that doctor has found with those that it had to find.
+func examine(lines []string, want []lack) error {
 	var report struct{ Findings []finding }
 	// Behind the object there may be what it says on standard error.
 	if err := json.NewDecoder(strings.NewReader(strings.Join(lines, "\n"))).Decode(&report); err != nil {
@@ -64,7 +69,7 @@ const (
 	hugePagesN = "/proc/sys/vm/nr_hugepages"
 )
 
-// withDriver are the drivers of the second GMAC.
+// Drivers of the second GMAC.
 const (
 	kernelDriver = "stmmaceth"
 	vfioDriver   = "vfio-platform"

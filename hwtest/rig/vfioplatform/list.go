@@ -3,6 +3,8 @@ package vfioplatform
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/guest/jobs"
@@ -22,9 +24,11 @@ func (h *Host) Hardware(ctx context.Context) ([]string, error) {
 	lines, err := h.run(ctx, 0, hardwareName, "-test.v", "-test.timeout", Guard.String(), "-json", "-device", address,
 		"-peer", "af_packet:"+h.near, "-judge", "npcm_gmac", "-skips", "/bin/"+skipsName)
 	if err != nil {
-		// The lines of the tests themselves are in the report.
-		text := lines[max(0, len(lines)-40):]
-		err = errors.New(hardwareName + " has failed: " + strings.Join(text, "\n"))
+		// The results of the tests are in the report.
+		said := slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
+			return !strings.HasPrefix(l, hardwareName+": ") && !strings.Contains(l, "FAIL") && !strings.Contains(l, "_test.go")
+		})
+		err = fmt.Errorf("%s has failed: %s", hardwareName, strings.Join(said, "\n"))
 	}
 	return lines, errors.Join(err, h.setNear(ctx, 1500))
 }
