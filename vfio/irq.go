@@ -114,9 +114,37 @@ func (d *Device) irqIndex(index uint32) (*irqIndex, error) {
 	if info.Flags&uapi.IRQEventfd == 0 {
 		n = 0
 	}
-	x := &irqIndex{dev: d, index: index, flags: info.Flags, vectors: make([]*Interrupt, n)}
+	x := &irqIndex{dev: d, index: index, flags: info.Flags}
+	if n > 1 && info.Flags&uapi.IRQNoResize != 0 {
+		if n, err = x.available(n); err != nil {
+			return nil, err
+		}
+	}
+	x.vectors = make([]*Interrupt, n)
 	d.irqs[index] = x
 	return x, nil
+}
+
+// available is how many of n vectors the machine has for the device, which the kernel says
+// when they are set up: without interrupt remapping a PC has one of MSI for each function,
+// whatever that has. Those of an index that can grow are asked for one by one.
+func (x *irqIndex) available(n int) (int, error) {
+	got, err := x.set(uapi.IRQActionTrigger, 0, slices.Repeat([]int32{-1}, n))
+	switch {
+	case err != nil:
+		return 0, err
+	case got > 0 && got < n:
+		return got, nil
+	case got != 0:
+		return 0, fmt.Errorf("the machine has %d vectors left for the device, of %d: %w", got, n, syscall.ENOSPC)
+	}
+	return n, x.off()
+}
+
+// off turns the index off.
+func (x *irqIndex) off() error {
+	_, err := x.request(uapi.IRQSet{Flags: uapi.IRQDataNone | uapi.IRQActionTrigger, Index: x.index}, nil)
+	return err
 }
 
 // NumInterrupts is how many interrupts the device has: the vectors of the kind that
@@ -285,7 +313,7 @@ func (x *irqIndex) disable(n int) error {
 		return x.setFD(uapi.IRQActionTrigger, n, -1)
 	}
 	x.enabled = 0
-	_, err := x.request(uapi.IRQSet{Flags: uapi.IRQDataNone | uapi.IRQActionTrigger, Index: x.index}, nil)
+	err := x.off()
 	if x.dev.info.Bus == PCI && x.index == uapi.PCIINTx {
 		err = errors.Join(err, x.dev.setCommand(commandINTxDisable, 0))
 	}

@@ -150,20 +150,41 @@ func TestMSI(t *testing.T) {
 	}
 }
 
-// TestFewVectors meets a machine that has fewer vectors than the device.
+// TestFewVectors meets a machine that has fewer vectors than the device, from the beginning
+// or from some time on: as many are told as there are.
 func TestFewVectors(t *testing.T) {
-	k := newKernel(t, vfiotest.Config{})
-	hw := addPCI(t, k, card("0000:03:00.0", 14))
-	d := open(t, k, hw.Name(), vfio.WithDevice(vfio.WithInterrupts(vfio.MSI, 0)))
-	must(t, d.SetBusMaster(true))
-	k.MaxVectors(2)
-	if _, err := d.Interrupt(5); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("vector 5 of 2: %v", err)
-	}
-	v := interrupt(t, d, 1)
-	hw.Fire(uapi.PCIMSI, 1)
-	if n := fires(t, v); n != 1 || d.NumInterrupts() != 2 {
-		t.Errorf("fired %d times, %d vectors", n, d.NumInterrupts())
+	for name, c := range map[string]struct {
+		kind  vfio.IRQKind
+		index int
+		known bool // from the beginning
+		want  error
+	}{
+		"MSI": {vfio.MSI, uapi.PCIMSI, true, os.ErrNotExist}, "MSI-X": {vfio.MSIX, uapi.PCIMSIX, true, os.ErrNotExist},
+		"MSI, later": {vfio.MSI, uapi.PCIMSI, false, unix.ENOSPC},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKernel(t, vfiotest.Config{})
+			hw := addPCI(t, k, card("0000:03:00.0", 14))
+			d := open(t, k, hw.Name(), vfio.WithDevice(vfio.WithInterrupts(c.kind, 0)))
+			must(t, d.SetBusMaster(true))
+			all := map[vfio.IRQKind]int{vfio.MSI: 8, vfio.MSIX: 6}[c.kind]
+			if c.known {
+				k.MaxVectors(2)
+				all = 2
+			}
+			if n := d.NumInterrupts(); n != all {
+				t.Errorf("%d vectors, want %d", n, all)
+			}
+			k.MaxVectors(2)
+			if _, err := d.Interrupt(5); !errors.Is(err, c.want) {
+				t.Errorf("vector 5 of 2: %v", err)
+			}
+			v := interrupt(t, d, 1)
+			hw.Fire(c.index, 1)
+			if n := fires(t, v); n != 1 || d.NumInterrupts() != 2 {
+				t.Errorf("fired %d times, %d vectors", n, d.NumInterrupts())
+			}
+		})
 	}
 }
 
