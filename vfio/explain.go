@@ -116,6 +116,7 @@ type examiner struct {
 	exposed bool
 	facts
 	hasVFIO  bool // as the finding "vfio" says
+	shared   bool // one of the nodes that all devices share may be opened
 	findings []Finding
 }
 

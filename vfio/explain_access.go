@@ -142,6 +142,7 @@ func (x *examiner) access() {
 		can[n], why[n] = x.mayOpen(node)
 		any = any || can[n] == allowed
 	}
+	x.shared = any
 	if can[0] == missing && can[1] == missing && x.hasVFIO && x.container == "" {
 		x.fail("access", "load what makes them: `sudo modprobe -a vfio_iommu_type1 iommufd`\nor, if they are in the kernel already, let udev make them: `sudo udevadm trigger --subsystem-match=misc`",
 			"neither /dev/vfio/vfio nor /dev/iommu is there")

@@ -116,8 +116,17 @@ func (x *examiner) node(i *Info) {
 	var why []string
 	for _, node := range nodes {
 		can, text := x.mayOpen(node)
+		with := containerNode
+		if strings.HasPrefix(node, cdevDir) {
+			with = iommuNode
+		}
 		switch can {
 		case allowed:
+			// That neither may be opened is said of the machine.
+			if can, text := x.mayOpen(with); can == denied && x.shared {
+				why = append(why, fmt.Sprintf("/%s is of no use without /%s, which may not be opened: %s", node, with, text))
+				continue
+			}
 			x.openable(node, text)
 			return
 		case unknown:

@@ -239,6 +239,7 @@ func TestExplainUser(t *testing.T) {
 
 	// After the udev rule.
 	k.node("dev/vfio/14", 0o660, 0, 1000)
+	k.node("dev/vfio/vfio", 0o666, 0, 0)
 	r, err := explain(k, "amd64", nic)
 	if err != nil {
 		t.Fatal(err)
@@ -249,6 +250,7 @@ func TestExplainUser(t *testing.T) {
 	}
 
 	// Nothing at all may be opened.
+	k.node("dev/vfio/vfio", 0o660, 0, 36)
 	k.node("dev/iommu", 0o600, 0, 0)
 	if r, err = explain(k, "amd64", ""); err != nil || !r.Failed() {
 		t.Errorf("%v %+v", err, r)
@@ -648,6 +650,12 @@ func TestGroupless(t *testing.T) {
 			k.add("sys/bus/pci/devices/" + nic + "/vfio-dev/vfio7/dev: 511:7")
 			k.node("dev/vfio/devices/vfio7", 0o600, 0, 0)
 		}, "node", OK, "/dev/vfio/devices/vfio7"},
+		{"with a node that is of no use", func(k *tree) {
+			k.add("sys/bus/pci/devices/" + nic + "/vfio-dev/vfio7/dev: 244:7")
+			k.node("dev/vfio/devices/vfio7", 0o666, 0, 0)
+			k.node("dev/iommu", 0o600, 0, 0)
+			k.add(userProcess)
+		}, "node", Failure, "of no use without /dev/iommu"},
 		{"without a node", func(k *tree) { k.must(os.Remove(k.Path("dev/vfio/14"))) }, "node", Failure, "udevadm trigger"},
 		{"without any", func(k *tree) { k.must(os.Remove(k.Path("sys/bus/pci/devices/" + nic + "/iommu_group"))) }, "node", Failure, "dmesg"},
 		{"members unknown", func(k *tree) { k.deny["sys/kernel/iommu_groups/14/devices"] = syscall.EACCES }, "group", Warning, "sudo ls /sys/kernel/iommu_groups/14/devices"},

@@ -12,7 +12,10 @@ import (
 	"github.com/gostmmac/gostmmac/vfio/internal/uapi"
 )
 
-const iommuNode = "dev/iommu"
+const (
+	iommuNode = "dev/iommu"
+	cdevDir   = "dev/vfio/devices"
+)
 
 // ioas is an I/O address space of an iommufd.
 type ioas struct {
@@ -45,7 +48,7 @@ func openIOAS(k Kernel, fd int, id uint32) (*ioas, error) {
 	return s, nil
 }
 
-func (i *Info) cdevNode() string { return path.Join("dev/vfio/devices", i.Cdev) }
+func (i *Info) cdevNode() string { return path.Join(cdevDir, i.Cdev) }
 
 func (s *ioas) attach(i *Info, token *VFToken) (int, error) {
 	if i.Cdev == "" {
