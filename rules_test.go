@@ -56,7 +56,10 @@ var allowed = map[string][]string{
 	"internal/bringup":                {"mmio", "stmmac"},       // and only tests and rigs import it
 	"internal/netns":                  {"golang.org/x/sys/..."}, // and only tests and rigs import it
 	"internal/pcapngtest":             {},                       // and only tests import it
-	"hwtest/rig":                      {"hwtest/rig/debian", "hwtest/rig/chips", "hwtest/rig/drive", "hwtest/rig/kernel", "hwtest/rig/linuxmodel", "hwtest/rig/note", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack", "hwtest/rig/trace", "hwtest/rig/usercheck", "stmmac/sim", "hwtest/rig/vfioplatform"},
+	"hwtest/rig":                      {"hwtest/rig/debian", "hwtest/rig/chips", "hwtest/rig/drive", "hwtest/rig/kernel", "hwtest/rig/linuxmodel", "hwtest/rig/note", "hwtest/rig/qtest", "hwtest/rig/regcheck", "hwtest/rig/scheme", "hwtest/rig/stack", "hwtest/rig/trace", "hwtest/rig/usercheck", "stmmac/sim", "hwtest/rig/vfioplatform", "hwtest/rig/vfiopci"},
+	"hwtest/rig/vfiopci":              {"hwtest/rig/cards", "hwtest/rig/chips", "hwtest/rig/debian", "hwtest/rig/guest", "hwtest/rig/guest/jobs", "hwtest/rig/kernel", "hwtest/rig/note", "hwtest/rig/vfiopci/said", "stmmac/sim", "vfio"},
+	"hwtest/rig/vfiopci/said":         {},
+	"hwtest/rig/vfiopci/station":      {"hwtest/peer", "hwtest/rig/vfiopci/said", "pagepool", "stmmac", "stmmac/bus", "vfio", "golang.org/x/sys/..."},
 	"hwtest/rig/linuxmodel":           {"hwtest/rig/cards", "hwtest/rig/chips", "hwtest/rig/debian", "hwtest/rig/guest/ethtool", "hwtest/rig/guest/jobs", "hwtest/rig/kernel", "hwtest/rig/note", "hwtest/rig/pair", "stmmac/sim"},
 	"hwtest/rig/vfioplatform":         {"hwtest/rig/debian", "hwtest/rig/guest", "hwtest/rig/guest/jobs", "hwtest/rig/kernel", "hwtest/rig/note"},
 	"hwtest/rig/vfioplatform/station": {"hwtest/rig/guest/jobs", "internal/netns", "mmio", "pagepool", "stmmac", "stmmac/bus", "vfio"},

@@ -36,6 +36,8 @@ func rigs() []rig {
 			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUX86}, false, vfioUserRig},
 		{"linux-on-model", "the stock Linux drivers on the models: dwmac-motorcomm on a YT6801, and stmmac by a glue on bare MACs",
 			"Linux on amd64 or arm64, and what setup brings; no root", append(kernel.Packages(), debian.QEMUX86), true, linuxModelRig},
+		{"vfio-pci", "our driver in guests, on the models by the kernel's vfio-pci: type 1, iommufd, without an IOMMU; MSI-X, MSI, INTx",
+			"Linux on amd64 or arm64, and what setup brings; no root", append(kernel.Packages(), debian.QEMUX86), true, vfioPCIRig},
 		{"vfio-platform", "the kernel's vfio-platform on npcm845-evb, under the driver as a program of the guest, with the stock driver at the other end",
 			"Linux on amd64 or arm64, and what setup brings; no root", append(kernel.Packages(), debian.QEMUArm), true, vfioPlatformRig},
 	}

@@ -42,8 +42,9 @@ type Host struct {
 	// Modules are those that the guest has, in the order in which they are loaded.
 	Modules []kernel.Module
 
-	stop  context.CancelFunc
-	serve sync.WaitGroup
+	serving context.Context // ends with the host
+	stop    context.CancelFunc
+	serve   sync.WaitGroup
 
 	mu   sync.Mutex // guards what follows
 	errs []error    // of clients
@@ -55,8 +56,7 @@ func Place(card int) string { return fmt.Sprintf("0000:00:%02x.0", card+1) }
 // Start boots the guest. The caller closes it.
 func Start(ctx context.Context, c Config) (_ *Host, err error) {
 	h := new(Host)
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	h.stop = stop
+	h.serving, h.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -70,7 +70,7 @@ func Start(ctx context.Context, c Config) (_ *Host, err error) {
 	g := c.Guest
 	for i := 0; i < len(c.Cards) && err == nil; i++ {
 		var device string
-		device, err = h.plug(serving, c.Cards[i], i, dir)
+		device, err = h.plug(c.Cards[i], i, dir)
 		g.Devices = append(g.Devices[:len(g.Devices):len(g.Devices)], device)
 	}
 	if err == nil {
@@ -88,7 +88,7 @@ func Start(ctx context.Context, c Config) (_ *Host, err error) {
 }
 
 // plug makes a card and serves it at a socket in a folder. It returns the device of QEMU.
-func (h *Host) plug(ctx context.Context, c Card, number int, dir string) (device string, err error) {
+func (h *Host) plug(c Card, number int, dir string) (device string, err error) {
 	chip, err := chips.Find(c.Chip)
 	if err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (h *Host) plug(ctx context.Context, c Card, number int, dir string) (device
 		return "", err
 	}
 	h.serve.Go(func() {
-		if err := k.Serve(ctx, l); ctx.Err() == nil {
+		if err := k.Serve(h.serving, l); h.serving.Err() == nil {
 			h.note(err)
 		}
 	})
