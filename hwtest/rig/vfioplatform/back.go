@@ -66,7 +66,7 @@ func back(ctx context.Context, h *Host) error {
 			return fmt.Errorf("the driver counts %s %d, and there were %d pings", counter, s[counter], pings)
 		}
 	}
-	for _, counter := range []string{"rx_length", "rx_crc_errors", "rx_overflow", "fatal_bus_error_irq"} {
+	for _, counter := range []string{"rx_length", "rx_crc_errors", "overflow_error", "fatal_bus_error_irq"} {
 		if v, ok := s[counter]; !ok || v != 0 {
 			return fmt.Errorf("the driver counts %s %d (there: %v)", counter, v, ok)
 		}
