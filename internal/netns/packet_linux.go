@@ -36,6 +36,7 @@ func (n *NS) OpenEther(name string) (*Ether, error) {
 		const room = 32 << 20 // bytes, so that nothing is lost here
 		err = errors.Join(
 			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room),
+			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, room), // a driver may give buffers back late
 			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
 			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1),
 			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: etherAll, Ifindex: index}))

@@ -199,6 +199,10 @@ func (h *Host) frames(ctx context.Context, longest int) error {
 	return nil
 }
 
+// inFlight is how many frames are under way at a time: the longest of them fit into what the
+// rings and the cable hold.
+const inFlight = 32
+
 // echo sends frames to a station from an end, which the other end sends back.
 func (h *Host) echo(ctx context.Context, from int, station string, shortest, longest, step int) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -213,7 +217,7 @@ func (h *Host) echo(ctx context.Context, from int, station string, shortest, lon
 	case err := <-reflected:
 		return err
 	}
-	r, err := do(ctx, h, jobs.Frames{Space: spaces[from], Interface: interfaces[from], To: station, Min: shortest, Max: longest, Step: step, Seed: uint64(from)})
+	r, err := do(ctx, h, jobs.Frames{Space: spaces[from], Interface: interfaces[from], To: station, Min: shortest, Max: longest, Step: step, Seed: uint64(from), Window: inFlight})
 	if err != nil {
 		cancel()
 	}

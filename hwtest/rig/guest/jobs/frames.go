@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/gostmmac/gostmmac/internal/netns"
@@ -39,8 +40,7 @@ type Wire interface {
 var _ Wire = (*netns.Ether)(nil)
 
 // Frames sends frames of every length and compares what a [Reflect] at the other end sends
-// back, byte by byte. A frame is sent when the one before is back, so none is lost for want
-// of room.
+// back, byte by byte.
 type Frames struct {
 	returns[FramesResult]
 	Space     string
@@ -51,6 +51,9 @@ type Frames struct {
 	Min, Max int
 	Step     int `json:",omitempty"` // 0 is 1
 	Seed     uint64
+	// Window is how many frames are under way at most, 0 is 1: with one none is lost for want
+	// of room, wherever it passes. Those that are under way may come back in any order.
+	Window int `json:",omitempty"`
 	// Patience is how long a frame may take to come back, in milliseconds; 0 is 30 seconds.
 	Patience int `json:",omitempty"`
 }
@@ -80,80 +83,120 @@ func (j Frames) check() error {
 	if to, err := net.ParseMAC(j.To); err != nil || len(to) != 6 {
 		return fmt.Errorf("the MAC address %q: %w", j.To, os.ErrInvalid)
 	}
-	if j.Min < headerLen || j.Max < j.Min || j.Step < 0 {
-		return fmt.Errorf("lengths of %d to %d by %d: %w", j.Min, j.Max, j.Step, os.ErrInvalid)
+	if j.Min < headerLen || j.Max < j.Min || j.Step < 0 || j.Window < 0 {
+		return fmt.Errorf("lengths of %d to %d by %d, %d at a time: %w", j.Min, j.Max, j.Step, j.Window, os.ErrInvalid)
 	}
 	return nil
 }
 
 // On does the job on a wire, which it closes, of a station with an address and an MTU in
 // bytes: Space and Interface do not count.
-func (j Frames) On(ctx context.Context, w Wire, from net.HardwareAddr, mtu int) (FramesResult, error) {
+func (j Frames) On(ctx context.Context, on Wire, from net.HardwareAddr, mtu int) (FramesResult, error) {
 	if err := j.check(); err != nil {
-		return FramesResult{}, errors.Join(err, w.Close())
+		return FramesResult{}, errors.Join(err, on.Close())
 	}
 	to, _ := net.ParseMAC(j.To)
-	stop := context.AfterFunc(ctx, func() { _ = w.Close() }) // Recv tells
+	stop := context.AfterFunc(ctx, func() { _ = on.Close() }) // Recv tells
 	defer stop()
-	patience := time.Duration(j.Patience) * time.Millisecond
-	if patience <= 0 {
-		patience = 30 * time.Second
+	w := &window{Frames: j, wire: on, mtu: mtu, from: from, to: to, patience: time.Duration(j.Patience) * time.Millisecond, buf: make([]byte, j.Max+shortest+64)}
+	if j.Patience <= 0 {
+		w.patience = 30 * time.Second
 	}
-	var result FramesResult
-	buf := make([]byte, j.Max+shortest+64)
-	err := func() error {
-		for n := j.Min; n <= j.Max; n += max(j.Step, 1) {
-			f := testFrame(to, from, n, n > mtu+headerLen, j.Seed)
-			if err := w.Send(f); err != nil {
-				return fmt.Errorf("send %d bytes: %w", n, err)
-			}
-			err := w.SetReadDeadline(time.Now().Add(patience))
-			if err != nil {
-				return err
-			}
-			padded, err := back(w, buf, f)
-			if err != nil {
-				return fmt.Errorf("the frame of %d bytes, behind %d others: %w", n, result.Frames, err)
-			}
-			result.Frames++
-			if padded {
-				result.Padded++
-			}
-		}
-		return nil
-	}()
-	err = errors.Join(err, w.Close())
+	err := errors.Join(w.run(), on.Close())
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(ctx.Err(), err)
 	}
-	return result, err
+	return w.result, err
 }
 
-// back waits for the frame that was sent and compares it.
-func back(w Wire, buf, sent []byte) (padded bool, err error) {
+// window sends frames and keeps what it expects of those that are under way.
+type window struct {
+	Frames
+	wire     Wire
+	mtu      int
+	from, to net.HardwareAddr
+	patience time.Duration
+
+	wants  [][]byte // the oldest first
+	result FramesResult
+	buf    []byte
+}
+
+func (w *window) run() error {
+	next := w.Min
+	most := max(w.Window, 1)
+	for next <= w.Max || len(w.wants) > 0 {
+		// Half of them at once: a driver and a stack then have less to do for each.
+		for fill := len(w.wants) <= most/2; fill && next <= w.Max && len(w.wants) < most; next += max(w.Step, 1) {
+			f := testFrame(w.to, w.from, next, next > w.mtu+headerLen, w.Seed)
+			if err := w.wire.Send(f); err != nil {
+				return fmt.Errorf("send %d bytes: %w", next, err)
+			}
+			w.wants = append(w.wants, mirrored(f))
+		}
+		if err := w.wire.SetReadDeadline(time.Now().Add(w.patience)); err != nil {
+			return err
+		}
+		if err := w.back(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// back waits for a frame that was sent and compares it.
+func (w *window) back() error {
 	for {
-		got, err := w.Recv(buf)
+		got, err := w.wire.Recv(w.buf)
 		if err != nil {
-			return false, err
+			return w.at(0, err)
 		}
 		if !ours(got) {
 			continue // what else the stack says
 		}
-		want := mirrored(sent)
-		n := len(want)
-		if len(got) > n && len(got) == shortest && !bytes.ContainsFunc(got[n:], func(r rune) bool { return r != 0 }) {
-			got, padded = got[:n], true
+		i, padded := w.find(got)
+		if err := differ(w.wants[i], got, padded); err != nil {
+			return w.at(i, err)
 		}
-		if len(got) != n {
-			return false, fmt.Errorf("%d bytes came back", len(got))
+		w.wants = slices.Delete(w.wants, i, i+1)
+		w.result.Frames++
+		if padded {
+			w.result.Padded++
 		}
-		for i := range got {
-			if got[i] != want[i] {
-				return false, fmt.Errorf("byte %d came back as %#02x instead of %#02x", i, got[i], want[i])
-			}
-		}
-		return padded, nil
+		return nil
 	}
+}
+
+// at tells which of the frames under way an error is about.
+func (w *window) at(i int, err error) error {
+	return fmt.Errorf("the frame of %d bytes, behind %d others: %w", len(w.wants[i]), w.result.Frames+i, err)
+}
+
+// find returns which frame under way came back, and whether it was padded: one that is alike,
+// or else one as long, or else the oldest.
+func (w *window) find(got []byte) (i int, padded bool) {
+	for i, want := range w.wants {
+		if bytes.Equal(got, want) {
+			return i, false
+		}
+		if n := len(want); len(got) > n && len(got) == shortest && bytes.HasPrefix(got, want) && len(bytes.Trim(got[n:], "\x00")) == 0 {
+			return i, true
+		}
+	}
+	return max(slices.IndexFunc(w.wants, func(want []byte) bool { return len(want) == len(got) }), 0), false
+}
+
+// differ is the error of a frame that did not come back as it should.
+func differ(want, got []byte, padded bool) error {
+	if len(got) != len(want) && !padded {
+		return fmt.Errorf("%d bytes came back", len(got))
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			return fmt.Errorf("byte %d came back as %#02x instead of %#02x", i, got[i], want[i])
+		}
+	}
+	return nil
 }
 
 // openEther opens an interface for whole frames.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -338,6 +339,7 @@ func TestRefused(t *testing.T) {
 		"a transfer from no address":    only(do(t.Context(), g, Transfer{Space: "a", Listen: "10.0.0.9:9"})),
 		"a transfer in no space":        only(do(t.Context(), g, Transfer{Space: "none", Dial: "10.0.0.2:9"})),
 		"frames that are too short":     only(do(t.Context(), g, Frames{Space: "a", Interface: "ea", To: "02:00:00:00:00:0b", Min: 13, Max: 20})),
+		"fewer frames than none":        only(do(t.Context(), g, Frames{Space: "a", Interface: "ea", To: "02:00:00:00:00:0b", Min: 14, Max: 20, Window: -1})),
 		"frames to nobody":              only(do(t.Context(), g, Frames{Space: "a", Interface: "ea", To: "x", Min: 14, Max: 20})),
 		"frames of no interface":        only(do(t.Context(), g, Frames{Space: "a", Interface: "none", To: "02:00:00:00:00:0b", Min: 14, Max: 20})),
 		"frames that are too long":      only(do(t.Context(), g, Frames{Space: "a", Interface: "ea", To: "02:00:00:00:00:0b", Min: 3000, Max: 3000})),
@@ -550,6 +552,69 @@ func TestFramesCompare(t *testing.T) {
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) || r.Padded != c.padded {
 			t.Fatalf("%s: %+v, %v", what, r, err)
 		}
+	}
+}
+
+// TestFramesWindow: as many are under way as may be, they may come back in any order, and the
+// one that is wrong is named.
+func TestFramesWindow(t *testing.T) {
+	netns.ForTest(t)
+	g := cable(t, 1500)
+	n, err := g.world.space("b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := n.OpenEther("eb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 8
+	var spoil atomic.Int64 // length of the frame that is spoilt
+	echoed := make(chan struct{})
+	go func() {
+		defer close(echoed)
+		buf := make([]byte, 4096)
+		var held [][]byte
+		for {
+			f, err := e.Recv(buf)
+			if err != nil {
+				return
+			}
+			if !ours(f) {
+				continue
+			}
+			if held = append(held, mirrored(f)); len(held) < most/2 {
+				continue
+			}
+			for _, f := range slices.Backward(held) {
+				if int64(len(f)) == spoil.Load() {
+					f[50] ^= 1
+				}
+				if err := e.Send(f); err != nil {
+					t.Error(err)
+				}
+			}
+			held = nil
+		}
+	}()
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		<-echoed
+	})
+	frames := Frames{Space: "a", Interface: "ea", To: "02:00:00:00:00:0b", Min: 100, Max: 179, Window: most}
+	if r := must(t, g, frames); r.Frames != 80 {
+		t.Errorf("%+v", r)
+	}
+	spoil.Store(120)
+	if _, err := do(testContext(t), g, frames); err == nil || !strings.Contains(err.Error(), "the frame of 120 bytes") || !strings.Contains(err.Error(), "byte 50") {
+		t.Errorf("a frame that is wrong: %v", err)
+	}
+	// Of fewer frames than are held none comes back.
+	frames.Max, frames.Patience = 102, 1
+	if _, err := do(testContext(t), g, frames); err == nil || !strings.Contains(err.Error(), "the frame of 100 bytes, behind 0 others") {
+		t.Errorf("frames that do not come back: %v", err)
 	}
 }
 
