@@ -34,7 +34,7 @@ func rigs() []rig {
 			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUArm}, false, qtestRig},
 		{"vfiouser", "QEMU's vfio-user-pci on q35 as the client of vfio/vfiouser, what a guest would do reached over qtest",
 			"Linux on amd64 or arm64, and what setup brings; no root", []string{debian.QEMUX86}, false, vfioUserRig},
-		{"linux-on-model", "the stock Linux drivers on the models: dwmac-motorcomm on a YT6801, and stmmac by a glue on bare MACs",
+		{"linux-on-model", "the stock Linux drivers on the models: dwmac-motorcomm on a YT6801, dwmac-intel on Elkhart Lake, and stmmac by a glue on bare MACs",
 			"Linux on amd64 or arm64, and what setup brings; no root", append(kernel.Packages(), debian.QEMUX86), true, linuxModelRig},
 		{"vfio-pci", "our driver in guests, on the models by the kernel's vfio-pci: type 1, iommufd, without an IOMMU; MSI-X, MSI, INTx",
 			"Linux on amd64 or arm64, and what setup brings; no root", append(kernel.Packages(), debian.QEMUX86), true, vfioPCIRig},

@@ -21,16 +21,16 @@ func Boots() []*Boot {
 			mtu:    4000,
 			cannot: cannot(oneAddress(), noSplit()), atLeast: 22},
 		{Name: "GMAC4, one queue", chip: "gmac4", driver: "dwmac-modelpci", step: 13,
-			params: "gen=2 filter_entries=32 bins=256 sph=1", cannot: cannot(oneQueue()), atLeast: 24},
+			params: "gen=2 filter_entries=32 bins=256 sph=1", cannot: cannot(oneQueue()), atLeast: 25},
 		{Name: "GMAC4, four queues, a vector each", chip: "gmac4", driver: "dwmac-modelpci", step: 13,
 			opts:   chips.Options{Queues: 4, Model: func(c *sim.Config) { c.RxFIFO, c.TxFIFO = 65536, 65536 }},
 			params: "gen=2 rxq=4 txq=4 multi_irq=1 filter_entries=32 bins=256 sph=1 rx_fifo=65536 tx_fifo=65536",
-			cannot: cannot(), atLeast: 24},
+			cannot: cannot(), atLeast: 26},
 		{Name: "GMAC 3.x, normal descriptors", chip: "gmac", driver: "dwmac-modelpci", step: 13,
 			// The driver gives buffers of 2047 bytes, no multiple of the bus's width: what the last
 			// of them holds is not said (databook, RBS1), and the model does not use them.
 			mtu:    1900,
-			params: "gen=1 filter_entries=32 rx_fifo=16384 tx_fifo=16384", cannot: cannot(oneQueue(), before4()), atLeast: 1},
+			params: "gen=1 filter_entries=32 rx_fifo=16384 tx_fifo=16384", cannot: cannot(oneQueue(), before4()), atLeast: 8},
 	}
 }
 
