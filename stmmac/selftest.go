@@ -200,8 +200,9 @@ func (m *MAC) tryChecksums(ctx context.Context, tx, rx bool) (txErr, rxErr error
 // and its flags.
 func (m *MAC) loopBack(ctx context.Context, b *pagepool.Buf) (frame []byte, flags pagepool.Flags, err error) {
 	deadline := m.cfg.Clock.Now() + selfTestTime
-	again := func() error {
-		if m.cfg.Clock.Now() >= deadline {
+	late := func() bool { return m.cfg.Clock.Now() >= deadline }
+	again := func(late bool) error {
+		if late {
 			return fmt.Errorf("nothing happened within %v", selfTestTime)
 		}
 		return m.cfg.Clock.Sleep(ctx, selfTestPoll)
@@ -209,12 +210,13 @@ func (m *MAC) loopBack(ctx context.Context, b *pagepool.Buf) (frame []byte, flag
 	one := [1]*pagepool.Buf{b}
 	tx := m.tx[0].ring
 	for n := 0; ; {
+		now := late()
 		if n, err = tx.Send(one[:]); n == 1 {
 			break
 		}
 		tx.Reap(nil) // the ring may be short
 		if err == nil {
-			err = again()
+			err = again(now)
 		}
 		if err != nil {
 			m.Pool().Free(b)
@@ -222,6 +224,7 @@ func (m *MAC) loopBack(ctx context.Context, b *pagepool.Buf) (frame []byte, flag
 		}
 	}
 	for {
+		now := late()
 		for _, q := range m.rx {
 			if q.ring.Recv(one[:]) == 1 {
 				frame = make([]byte, one[0].FrameLen())
@@ -231,7 +234,7 @@ func (m *MAC) loopBack(ctx context.Context, b *pagepool.Buf) (frame []byte, flag
 				return frame, flags, nil
 			}
 		}
-		if err := again(); err != nil {
+		if err := again(now); err != nil {
 			return nil, 0, err
 		}
 	}

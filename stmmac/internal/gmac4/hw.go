@@ -249,12 +249,15 @@ func (h *HW) Halted(ctx context.Context) error {
 // says whether it is.
 func (h *HW) rests(ctx context.Context, channels int) bool {
 	deadline := h.cfg.Clock.Now() + h.cfg.StopTimeout
-	for h.running(channels) {
-		if h.cfg.Clock.Now() >= deadline || h.cfg.Clock.Sleep(ctx, 50*time.Microsecond) != nil {
+	for {
+		late := h.cfg.Clock.Now() >= deadline
+		if !h.running(channels) {
+			return true
+		}
+		if late || h.cfg.Clock.Sleep(ctx, 50*time.Microsecond) != nil {
 			return false
 		}
 	}
-	return true
 }
 
 // orReset gives up on an orderly stop of a DMA that does not rest, also when ctx ended: memory

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"os"
 	"slices"
 	"time"
 
@@ -143,21 +144,14 @@ func (h *HW) storeVID(i, vid int) error {
 	h.vlan.vids[i] = vidUnknown
 	gmac4reg.MACVLANTagData.Store(h.csr, data)
 	macVLANTag.Store(h.csr, h.vlan.tag|gmac4reg.VLANOFS.Of(uint32(i))|gmac4reg.VLANOB)
-	deadline := h.cfg.Clock.Now() + vlanTimeout
-	for wait := 10 * time.Microsecond; ; wait = min(2*wait, time.Millisecond) {
-		v := macVLANTag.Load(h.csr)
-		switch {
-		case uint32(v) == mmio.AllOnes:
-			return h.fail("set VLAN filter", "MAC_VLAN_Tag_Ctrl", uint32(v), core.ErrGone)
-		case v&gmac4reg.VLANOB == 0:
-			h.vlan.vids[i] = vid
-			return nil
-		case h.cfg.Clock.Now() >= deadline:
-			return h.fail("set VLAN filter", "MAC_VLAN_Tag_Ctrl", uint32(v),
-				fmt.Errorf("OB did not clear within %v: %w", vlanTimeout, core.ErrNoClock))
-		}
-		if err := h.cfg.Clock.Sleep(context.Background(), wait); err != nil {
-			return h.fail("set VLAN filter", "MAC_VLAN_Tag_Ctrl", uint32(v), err)
-		}
+	v, err := core.Await(context.Background(), h.cfg.Clock, vlanTimeout, 10*time.Microsecond, time.Millisecond,
+		func() uint32 { return uint32(macVLANTag.Load(h.csr)) }, uint32(gmac4reg.VLANOB))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("OB did not clear within %v: %w", vlanTimeout, core.ErrNoClock)
 	}
+	if err != nil {
+		return h.fail("set VLAN filter", "MAC_VLAN_Tag_Ctrl", v, err)
+	}
+	h.vlan.vids[i] = vid
+	return nil
 }

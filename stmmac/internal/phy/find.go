@@ -54,6 +54,7 @@ func Find(ctx context.Context, bus Bus, cfg Config) (*PHY, error) {
 		first, last = 0, 31
 	}
 	for deadline := cfg.Clock.Now() + maxReset; ; {
+		late := cfg.Clock.Now() >= deadline
 		seen := map[uint32]int{}
 		for addr := first; addr <= last; addr++ {
 			a := &access{bus: bus, addr: addr}
@@ -69,7 +70,7 @@ func Find(ctx context.Context, bus Bus, cfg Config) (*PHY, error) {
 			}
 			seen[v]++
 		}
-		if cfg.Clock.Now() >= deadline {
+		if late {
 			return nil, p.fail("find PHY", noPHY(seen, cfg.Clause45))
 		}
 		if err := cfg.Clock.Sleep(ctx, stepTime); err != nil {
