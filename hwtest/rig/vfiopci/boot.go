@@ -31,7 +31,8 @@ type Machine struct {
 // Host is a guest that runs, with its cards.
 type Host struct {
 	*cards.Host
-	boot *Boot
+	boot     *Boot
+	programs *Programs
 	// vfio and mac are the modules of VFIO, and those of the MAC.
 	vfio, mac []kernel.Module
 	ends      [2]*socket // of the cables of the generators
@@ -63,7 +64,7 @@ func (b *Boot) modules() []string {
 
 // Start boots the guest. No module is loaded then. The caller closes it.
 func (b *Boot) Start(ctx context.Context, m Machine) (_ *Host, err error) {
-	h := &Host{boot: b}
+	h := &Host{boot: b, programs: m.Programs}
 	all, ends := b.cards()
 	h.ends = ends
 	if h.log, err = os.Create(filepath.Join(m.Dir, "programs.log")); err != nil {

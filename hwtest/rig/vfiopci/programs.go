@@ -14,20 +14,18 @@ const (
 
 // Programs are what the guests run.
 type Programs struct {
-	init string
-	bin  map[string]string // files by the names that guests have for them
+	init  string
+	bin   map[string]string // files by the names that guests have for them
+	skips string            // the file with the hardware tests that are left out
 }
 
-// Names of programs in a guest, and of the list of tests that are skipped.
-const (
-	stationBin, forwarderBin, controlBin, hwtestBin = "station", "forwarder", "stmmacctl", "hwtest"
-	skipsFile                                       = "skips.txt"
-)
+// Names of programs in a guest.
+const stationBin, forwarderBin, controlBin, hwtestBin = "station", "forwarder", "stmmacctl", "hwtest"
 
 // Build builds them in a folder, which takes the go command and a checkout of the module, of
 // which source is the folder hwtest.
 func Build(ctx context.Context, dir, source string) (*Programs, error) {
-	p := &Programs{init: filepath.Join(dir, "init"), bin: map[string]string{skipsFile: filepath.Join(source, "skips", "vfio-pci.txt")}}
+	p := &Programs{init: filepath.Join(dir, "init"), bin: map[string]string{}, skips: filepath.Join(source, "skips", "vfio-pci.txt")}
 	if err := guest.Build(ctx, goarch, p.init, module+"/hwtest/rig/guest/init"); err != nil {
 		return nil, err
 	}
