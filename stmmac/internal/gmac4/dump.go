@@ -96,6 +96,7 @@ var counts = []struct {
 
 	{[]string{"DMA_Debug_Status1"}, func(f *core.Features) int { return one(channels(f) > 3) }},
 	{[]string{"DMA_Debug_Status2"}, func(f *core.Features) int { return one(channels(f) > 7) }},
+	{[]string{"DMA_TBS_CTRL"}, func(f *core.Features) int { return one(f.TimeBasedScheduling) }},
 	{[]string{"DMA_CH%d_", "Slot_Function"}, func(f *core.Features) int { return one(f.AV) * f.TxChannels }},
 	{[]string{"DMA_CH%d_", "Tx"}, func(f *core.Features) int { return f.TxChannels }},
 	{[]string{"DMA_CH%d_", "Rx"}, func(f *core.Features) int { return f.RxChannels }},
