@@ -26,7 +26,7 @@ func TestDumpReads(t *testing.T) {
 	h, f := newHW(core.Config{}, core.Features{
 		Version: 0x52, RxQueues: 8, TxQueues: 8, RxChannels: 8, TxChannels: 8, PerfectFilters: 31, HashBins: 256, AddrWidth: 48,
 		MDIO: true, MMC: true, RxChecksum: true, FramePreemption: true, EEE: true, Timestamps: true, AV: true,
-		L3L4Filters: 8, ARPOffload: true, SplitHeader: true, AddressInsert: true, DoubleVLAN: true, VLANHash: true, HalfDuplex: true, VLANFilters: 32,
+		L3L4Filters: 8, ARPOffload: true, SplitHeader: true, AddressInsert: true, DoubleVLAN: true, VLANHash: true, HalfDuplex: true, VLANFilters: 32, TimeBasedScheduling: true,
 	})
 	f.ResetLog()
 	list, err := h.Dump()
