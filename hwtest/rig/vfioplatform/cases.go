@@ -23,6 +23,7 @@ func Before() []Case {
 		{"doctor and bind while noiommu mode is off", modeOff},
 		{"doctor with the kernel's driver, bind by a user", unbound},
 		{"bind, doctor, open", bound},
+		{"memory at physical address 0", pageZero},
 		{"doctor and open by a user", notRoot},
 		{"doctor and open without huge pages", noHugePages},
 		{"unbind and bind again", given},
@@ -30,7 +31,6 @@ func Before() []Case {
 		{"frames of 14 to 1518 bytes by interrupts", frames(traffic{mtu: 1500, min: shortest})},
 		{"frames of 14 to 1518 bytes by polling", frames(traffic{mtu: 1500, min: shortest, poll: true})},
 		{"frames beyond 1518 bytes", jumbo},
-		{"memory at physical address 0", pageZero},
 	}
 }
 

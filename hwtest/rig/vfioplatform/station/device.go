@@ -90,6 +90,35 @@ func (d *device) MapDMA(mem []byte) (uint64, error) {
 	return at, err
 }
 
+// takeOthers takes huge pages until there is the one at physical address 0, which alone it
+// gives back: the kernel gives out first what came back last. The others come back when release
+// is called, which has to be before the device is closed.
+func (d *device) takeOthers() (release func() error, err error) {
+	n := d.MaxContiguousDMA()
+	var others []uint64
+	release = func() error {
+		var errs []error
+		for _, at := range others {
+			errs = append(errs, d.UnmapDMA(at, n))
+		}
+		return errors.Join(errs...)
+	}
+	for {
+		_, at, err := d.Device.AllocDMA(n, 1)
+		switch {
+		case err != nil:
+			return nil, errors.Join(fmt.Errorf("none of the %d huge pages before is at physical address 0: %w", len(others), err), release())
+		case at != 0:
+			others = append(others, at)
+			continue
+		}
+		if err := d.UnmapDMA(at, n); err != nil {
+			return nil, errors.Join(err, release())
+		}
+		return release, nil
+	}
+}
+
 func (d *device) note(at uint64) {
 	for old := d.lowest.Load(); at < old && !d.lowest.CompareAndSwap(old, at); old = d.lowest.Load() {
 	}
@@ -132,6 +161,13 @@ func with(ctx context.Context, c *config, stderr io.Writer, do func(*wire) (coun
 	}
 	d := &device{Device: v}
 	d.lowest.Store(^uint64(0))
+	if c.zero {
+		release, failed := d.takeOthers()
+		if failed != nil {
+			return result, failed
+		}
+		defer func() { err = errors.Join(err, release()) }()
+	}
 	m, err := stmmac.Open(ctx, d, append(h.Options, stmmac.WithMTU(c.mtu))...)
 	if err != nil {
 		return result, err

@@ -31,7 +31,7 @@ const (
 // config is what the flags say.
 type config struct {
 	dev, iface string
-	poll       bool
+	poll, zero bool
 	mtu        int
 	frames     jobs.Frames
 }
@@ -57,6 +57,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	set.SetOutput(stderr)
 	set.StringVar(&c.dev, "dev", "", "`address` of the device, see package stmmac/bus")
 	set.BoolVar(&c.poll, "poll", false, "look for frames instead of waiting for interrupts")
+	set.BoolVar(&c.zero, "zero", false, "let the memory of the device begin at physical address 0")
 	set.IntVar(&c.mtu, "mtu", 1500, "longest payload in `bytes`")
 	set.StringVar(&c.frames.To, "to", "", "frames: `address` of the station at the other end")
 	set.IntVar(&c.frames.Min, "min", 14, "frames: the shortest in `bytes`")
