@@ -82,7 +82,7 @@ func TestArgs(t *testing.T) {
 		}
 	}
 	line := args[slices.Index(args, "-append")+1]
-	for _, want := range []string{"console=ttyS0", "no_timer_check", "tsc=reliable", "panic=-1", "oops=panic", "gostmmac.line=ttyS1", "intel_iommu=on", "more=1"} {
+	for _, want := range []string{"console=ttyS0", "no_timer_check", "tsc=unstable", "clocksource=hpet", "panic=-1", "oops=panic", "gostmmac.line=ttyS1", "intel_iommu=on", "more=1"} {
 		if !slices.Contains(strings.Fields(line), want) {
 			t.Errorf("%s is not in %q", want, line)
 		}

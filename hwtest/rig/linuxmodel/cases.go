@@ -11,6 +11,7 @@ import (
 	"github.com/gostmmac/gostmmac/hwtest/rig/guest/ethtool"
 	"github.com/gostmmac/gostmmac/hwtest/rig/guest/jobs"
 	"github.com/gostmmac/gostmmac/hwtest/rig/note"
+	"github.com/gostmmac/gostmmac/stmmac/sim"
 )
 
 // Case is what is done with a guest that was started, in the order of the list.
@@ -208,6 +209,10 @@ func (h *Host) echo(ctx context.Context, from int, station string, shortest, lon
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	n := (longest-shortest)/step + 1
+	var before [2]sim.Stats
+	for i, k := range h.Cards {
+		before[i] = k.Model().Stats()
+	}
 	reflected := make(chan error, 1)
 	go func() {
 		reflected <- only(do(ctx, h, jobs.Reflect{Space: spaces[1-from], Interface: interfaces[1-from], Count: n}))
@@ -222,6 +227,9 @@ func (h *Host) echo(ctx context.Context, from int, station string, shortest, lon
 		cancel()
 	}
 	if err := errors.Join(err, <-reflected); err != nil {
+		for i, k := range h.Cards {
+			err = errors.Join(err, fmt.Errorf("the model of %s counted %+v before and %+v after", interfaces[i], before[i], k.Model().Stats()))
+		}
 		return err
 	}
 	if r.Frames != n {
