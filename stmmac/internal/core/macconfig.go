@@ -13,8 +13,8 @@ type MACConfig[T ~uint32] struct {
 
 // SetLink sets the register to a link: speed and duplex change only while transmitter and
 // receiver are off, and the enables are set in one write with them. While both are off it
-// calls off; they stay off if the link is down. It returns false for a device that does not
-// answer, and has not called off then.
+// calls off; they stay off if the link is down. The device has taken all of it on return,
+// which is false for a device that does not answer.
 func (m MACConfig[T]) SetLink(csr mmio.Region, l Link, speed T, loop bool, off func()) bool {
 	v := m.Reg.Load(csr)
 	if uint32(v) == mmio.AllOnes {
@@ -26,7 +26,7 @@ func (m MACConfig[T]) SetLink(csr mmio.Region, l Link, speed T, loop bool, off f
 	}
 	off()
 	if !l.Up {
-		return true
+		return m.answers(csr)
 	}
 	v &^= m.Speed | m.DM | m.LM
 	if loop {
@@ -37,5 +37,9 @@ func (m MACConfig[T]) SetLink(csr mmio.Region, l Link, speed T, loop bool, off f
 		v |= m.DM
 	}
 	m.Reg.Store(csr, v)
-	return true
+	return m.answers(csr)
 }
+
+// answers reads the register, so that the device takes the stores before it: who is told of
+// the link may send to it.
+func (m MACConfig[T]) answers(csr mmio.Region) bool { return uint32(m.Reg.Load(csr)) != mmio.AllOnes }

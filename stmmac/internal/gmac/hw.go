@@ -195,8 +195,9 @@ func (h *HW) SetLink(l core.Link) error {
 	}
 	// A device that held frames back while the receiver was off need not look at
 	// them again because it is on (QEMU's does not): it does so when the DMA is
-	// started, which it may be twice.
+	// started, which it may be twice. The read makes it take that too.
 	gmacreg.OperationModeReg.Update(h.csr, 0, 0)
+	gmacreg.OperationModeReg.Load(h.csr)
 	return nil
 }
 
