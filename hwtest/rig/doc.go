@@ -18,6 +18,8 @@
 // qtest runs the list of hardware tests (package hwtest) too, which it builds with the go
 // command: it has to be run in a checkout of the module.
 //
+// vfio-pci builds what its guests run in the same way.
+//
 // run prints a line for each test and ends each rig with "N passed, N failed, N skipped".
 // Logs are in the folder logs of the cache folder. The exit status is 1 when a test fails
 // or a rig does not start, 2 on wrong usage.

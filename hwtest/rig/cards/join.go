@@ -25,9 +25,10 @@ func join(ctx context.Context, models [2]*sim.Model) {
 	var known [2]sim.Partner
 	for first := true; ; first = false {
 		for i, m := range models {
-			now := m.PHYState().Offer
-			if now == known[i] && !first {
-				continue
+			s := m.PHYState()
+			now := s.Offer
+			if s.Reset || now == known[i] && !first {
+				continue // a reset is over before anybody sees it
 			}
 			known[i] = now
 			other := models[1-i]

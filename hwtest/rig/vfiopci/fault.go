@@ -2,9 +2,10 @@ package vfiopci
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/cards"
 	"github.com/gostmmac/gostmmac/hwtest/rig/note"
@@ -20,18 +21,38 @@ func fault(ctx context.Context, h *Host) error {
 	if err := h.value(ctx, nil, &f, stationBin, "fault", h.boot.address(card, false), h.boot.address(card+1, false)); err != nil {
 		return err
 	}
-	if !f.Fatal {
-		return fmt.Errorf("the driver says %q", f.Error)
+	if !f.Fatal || f.Close != "" {
+		return fmt.Errorf("the driver says %q, and when it is closed %q", f.Error, f.Close)
 	}
-	said := h.Guest.TakeWarnings("DMAR: ")
-	if len(said) == 0 {
-		return errors.New("the kernel of the guest says nothing of a fault")
+	kernel, err := h.faultOf(ctx, card)
+	if err != nil {
+		return err
 	}
 	// The model calls it a fault of its driver.
 	outside := h.violations(card)
 	if !slices.ContainsFunc(outside, func(v sim.Violation) bool { return v.Kind == sim.DMAOutside }) {
 		return fmt.Errorf("%s was not refused any memory: %v", cards.Place(card), outside)
 	}
-	note.Printf(ctx, "behind %d frames: %s; the kernel: %s", f.Frames, f.Error, said[len(said)-1])
+	note.Printf(ctx, "behind %d frames: %s; the kernel: %s", f.Frames, f.Error, kernel)
 	return h.audit()
+}
+
+// faultOf takes what the kernel of the guest says of faults of a card, which is provoked
+// then, and returns the line that says which. The console is slower than the card.
+func (h *Host) faultOf(ctx context.Context, card int) (line string, err error) {
+	take := func() bool {
+		for _, l := range h.Guest.TakeWarnings("DMAR: ") {
+			if strings.Contains(l, "DMAR: [DMA ") && strings.Contains(l, cards.Place(card)) {
+				line = l
+			}
+		}
+		return line != ""
+	}
+	if err := poll(ctx, "the kernel of the guest says nothing of a fault of "+cards.Place(card), take); err != nil {
+		return "", err
+	}
+	const more = 200 * time.Millisecond
+	err = rest(ctx, more)
+	take()
+	return line, err
 }

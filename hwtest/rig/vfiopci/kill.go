@@ -132,8 +132,8 @@ func (h *Host) watch(ctx context.Context, addrs ...string) error {
 		}
 	}
 	// What a card might still do it has done by then.
-	const time = time.Second
-	if err := rest(ctx, time); err != nil {
+	const long = time.Second
+	if err := rest(ctx, long); err != nil {
 		return err
 	}
 	if _, err := do(ctx, h, jobs.Signal{Tag: stationBin, Number: sigterm}); err != nil {
