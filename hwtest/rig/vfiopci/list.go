@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gostmmac/gostmmac/hwtest/rig/guest/jobs"
 	"github.com/gostmmac/gostmmac/hwtest/rig/note"
@@ -26,7 +27,9 @@ func (p *Programs) known() ([]string, error) {
 // pattern of go test -run names. No others are left out than are known, and of the whole
 // list all of these.
 func (h *Host) hardware(ctx context.Context, card int, pattern string) error {
-	args := []string{"-test.timeout", Guard.String(), "-device", h.boot.address(card, false), "-peer", "cable:" + h.boot.address(card+1, false), "-json"}
+	// So that it says what hangs before the case is over.
+	limit := Guard - time.Minute
+	args := []string{"-test.timeout", limit.String(), "-device", h.boot.address(card, false), "-peer", "cable:" + h.boot.address(card+1, false), "-json"}
 	if pattern != "" {
 		args = append(args, "-test.run", "Hardware/"+pattern)
 	}
