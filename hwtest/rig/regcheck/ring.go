@@ -87,7 +87,14 @@ func (d *descs) received(ctx context.Context, i int) (frame []byte, next int, er
 			// The model gives the last descriptor back in two steps, and the first
 			// has no LS: a frame is there when its last descriptor has it.
 			status = barrier.LoadOwn(d.own(i))
-			if status&descOwn == 0 && (status&rxLS != 0 || !d.owned((i+1)%d.n)) {
+			if status&descOwn == 0 && status&rxLS != 0 {
+				break
+			}
+			if status&descOwn == 0 && !d.owned((i+1)%d.n) {
+				// orders OWN of the next descriptor before the status of this one, which was
+				// complete by then, and may not have been when it was read above
+				barrier.DMARead()
+				status = barrier.LoadOwn(d.own(i))
 				break
 			}
 			if err := d.b.pause(ctx); err != nil {
