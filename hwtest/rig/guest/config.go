@@ -169,11 +169,14 @@ func (c *Config) args(b board, initrd, dtb string) []string {
 
 // VFIOUser is the device that a vfio-user server shows at a socket, for Config.Devices: slot
 // 1 to 30 of the PCI bus, function 0. A busy machine may let the server take long, so QEMU
-// waits for it a minute for each message.
+// waits for it a minute for each message. Writes are not posted, but have arrived when the
+// driver goes on: of one that waits in QEMU its end is seen late, and a driver whose time to
+// poll for that ran out meanwhile gives up (Linux's iopoll.h reads once more then; an MDIO
+// transaction failed so for good).
 func VFIOUser(socket string, slot int) string {
 	b, err := json.Marshal(map[string]any{
 		"driver": "vfio-user-pci", "socket": map[string]string{"type": "unix", "path": socket}, "x-msg-timeout": 60_000,
-		"addr": fmt.Sprintf("%x", slot),
+		"x-no-posted-writes": true, "addr": fmt.Sprintf("%x", slot),
 	})
 	if err != nil {
 		return "" // there is nothing that JSON cannot say

@@ -74,7 +74,7 @@ func TestArgs(t *testing.T) {
 	args := c.args(b, "/d/initrd", "")
 	for _, want := range [][]string{
 		{"-object", "memory-backend-memfd,id=ram,size=512M,share=on"}, {"-machine", "q35,memory-backend=ram"}, {"-device", "intel-iommu,intremap=on,caching-mode=on"},
-		{"-no-reboot"}, {"-serial", "chardev:console"}, {"-serial", "chardev:line"}, {"-device", `{"addr":"1","driver":"vfio-user-pci","socket":{"path":"/s","type":"unix"},"x-msg-timeout":60000}`},
+		{"-no-reboot"}, {"-serial", "chardev:console"}, {"-serial", "chardev:line"}, {"-device", `{"addr":"1","driver":"vfio-user-pci","socket":{"path":"/s","type":"unix"},"x-msg-timeout":60000,"x-no-posted-writes":true}`},
 		{"-x", "-kernel"}, {"-initrd", "/d/initrd"}, {"-smp", "1"},
 	} {
 		if !slices.ContainsFunc(slices.Collect(windows(args, len(want))), func(w []string) bool { return slices.Equal(w, want) }) {
@@ -100,7 +100,8 @@ func TestArgs(t *testing.T) {
 		t.Errorf("%s", all)
 	}
 	var device map[string]any
-	if err := json.Unmarshal([]byte(VFIOUser(`/a "b"`, 26)), &device); err != nil || device["driver"] != "vfio-user-pci" || device["addr"] != "1a" {
+	if err := json.Unmarshal([]byte(VFIOUser(`/a "b"`, 26)), &device); err != nil || device["driver"] != "vfio-user-pci" || device["addr"] != "1a" ||
+		device["x-no-posted-writes"] != true {
 		t.Errorf("%v, %v", device, err)
 	}
 }
