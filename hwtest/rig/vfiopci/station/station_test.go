@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,6 +64,16 @@ func TestWatch(t *testing.T) {
 	}
 	if _, err := watch(ctx, []string{"sim:gmac4", "sim:none"}, io.Discard); err == nil {
 		t.Error("a device that there is not")
+	}
+	// What is written is found.
+	w2 := new(said.Watch)
+	mem := bytes.Repeat([]byte{pattern}, 100)
+	inspect(w2, mem, 0x1000)
+	mem[7], mem[99] = 0, 1
+	inspect(w2, mem, 0x2000)
+	inspect(w2, mem[:50], 0x3000)
+	if want := (said.Watch{Bytes: 250, Changed: 3, At: 0x2007}); *w2 != want {
+		t.Errorf("%+v, want %+v", *w2, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,25 +45,24 @@ func watch(ctx context.Context, addrs []string, progress io.Writer) (_ *said.Wat
 			return nil, err
 		}
 		closers = append(closers, unmap)
-		for i := range mem {
-			mem[i] = pattern
-		}
+		copy(mem, bytes.Repeat([]byte{pattern}, len(mem)))
 		pieces = append(pieces, piece{mem, at})
 	}
 	fmt.Fprintln(progress, said.Watching)
 	<-ctx.Done()
 	w := new(said.Watch)
 	for _, p := range pieces {
-		w.Bytes += len(p.mem)
-		for i, v := range p.mem {
-			if v == pattern {
-				continue
-			}
-			if w.Changed == 0 {
-				w.At = p.at + uint64(i)
-			}
-			w.Changed++
-		}
+		inspect(w, p.mem, p.at)
 	}
 	return w, nil
+}
+
+// inspect counts what was changed in memory of a device at a bus address.
+func inspect(w *said.Watch, mem []byte, at uint64) {
+	w.Bytes += len(mem)
+	changed := len(mem) - bytes.Count(mem, []byte{pattern})
+	if changed > 0 && w.Changed == 0 {
+		w.At = at + uint64(slices.IndexFunc(mem, func(v byte) bool { return v != pattern }))
+	}
+	w.Changed += changed
 }
